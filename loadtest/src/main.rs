@@ -1,0 +1,3 @@
+//! Load tests of Atlas.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The `atlas` program.
+
+fn main() {}
