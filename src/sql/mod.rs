@@ -1,1 +1,16 @@
-//! Sql.
+//! Bytes of a statement to facts: what kind it is, what it contains, what session state it changes.
+//!
+//! There is no syntax tree here: a scanner walks tokens and a few words decide. When in doubt the
+//! answer is the one that sends a statement to the primary.
+
+mod classify;
+mod dialect;
+mod effect;
+mod effects;
+mod statement;
+
+pub use classify::{classify, classify_prefix};
+pub use dialect::{Charset, Dialect, Server};
+pub use effect::{Effect, Kill, Scope, Value};
+pub use effects::{effects, explain_route_target, kill_target};
+pub use statement::{Hint, Kind, Reason, Statement, Traits};
