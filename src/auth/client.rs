@@ -5,12 +5,12 @@
 //! `mysql_clear_password` over TLS. A server may switch plugins at any point before its OK.
 //!
 //! ```text
-//!  first ─ Login packet ─► AwaitVerdict ──────── OK ─► Done        (ERR anywhere ─► Refused)
-//!                            │  ▲  ▲ │ fe: switch, answered at once
-//!                            │  │  └─┘
-//!   caching_sha2 01 04, no TLS: │
-//!   asks for the key         ▼  │ key arrived: encrypted password
-//!                         AwaitKey
+//!  first ── Login packet ──► AwaitVerdict ── OK ──────────────► Done   (ERR anywhere ──► Refused)
+//!                              │ │ ▲  01 03 ──► AwaitOk ─ OK ─► Done
+//!   fe: switch, anywhere,      │ └─┘              ▲
+//!   is answered at once        │ 01 04 ─ safe: clear password
+//!                              │ 01 04 ─ else: "send your key" ──► AwaitKey ─ key: encrypted password ──► AwaitOk
+//!                              └ sha256_password without TLS starts in AwaitKey
 //! ```
 //!
 //! A clear-text password leaves only where [`ClientAuth`] was told that nobody can listen.
@@ -18,6 +18,8 @@
 use std::fmt;
 
 use thiserror::Error;
+
+use crate::wire::{AuthSwitch, ErrPacket, Malformed};
 
 use super::rsa::{self, RsaError};
 use super::{Secret, caching_sha2_scramble, ed25519_sign, native_scramble};
@@ -105,6 +107,9 @@ pub enum AuthError {
         /// Length of the payload in bytes.
         len: usize,
     },
+    /// A packet of the server that cannot be read.
+    #[error("log-in to the server: {0}")]
+    Malformed(#[from] Malformed),
     /// The server goes on asking.
     #[error("the server asked {ROUNDS_MAX} times without an answer to the log-in: giving up")]
     TooManyRounds,
@@ -223,21 +228,16 @@ impl ClientAuth {
                 self.state = State::Done;
                 Ok(AuthStep::Done)
             }
-            [0xff, code_low, code_high, rest @ ..] => {
+            [0xff, ..] => {
+                let refusal = ErrPacket::parse(payload)?;
                 self.state = State::Done;
-                let (sqlstate, message) = match rest {
-                    [b'#', a, b, c, d, e, message @ ..] => (Some([*a, *b, *c, *d, *e]), message),
-                    message => (None, message),
-                };
-                let code = u16::from_le_bytes([*code_low, *code_high]);
                 Ok(AuthStep::Refused {
-                    code,
-                    sqlstate,
-                    message: message.to_vec(),
+                    code: refusal.code,
+                    sqlstate: refusal.sqlstate,
+                    message: refusal.message.to_vec(),
                 })
             }
-            [0xfe] => Err(AuthError::OldPassword),
-            [0xfe, switch @ ..] => self.on_switch(switch),
+            [0xfe, ..] => self.on_switch(AuthSwitch::parse(payload)?),
             [0x02, ..] => Err(AuthError::SecondFactor),
             // MySQL puts 0x01 before all plugin data, MariaDB only where the data could be taken for another packet.
             [0x01, data @ ..] => self.on_data(data, payload),
@@ -245,24 +245,16 @@ impl ClientAuth {
         }
     }
 
-    /// "Protocol::AuthSwitchRequest": the plugin's name, a zero byte, the nonce, and mostly one more zero byte.
-    fn on_switch(&mut self, body: &[u8]) -> Result<AuthStep, AuthError> {
-        if self.state == State::AwaitOk {
-            return Err(AuthError::Unexpected {
-                awaiting: self.awaiting(),
-                first: 0xfe,
-                len: body.len().saturating_add(1),
-            });
+    fn on_switch(&mut self, switch: AuthSwitch<'_>) -> Result<AuthStep, AuthError> {
+        if switch.plugin == b"mysql_old_password" {
+            return Err(AuthError::OldPassword);
         }
-        let mut parts = body.splitn(2, |byte| *byte == 0);
-        let name = parts.next().unwrap_or_default();
-        let nonce = parts.next().unwrap_or_default();
-        let Some(method) = Method::from_name(name) else {
+        let Some(method) = Method::from_name(switch.plugin) else {
             return Err(AuthError::UnsupportedPlugin {
-                plugin: printable(name),
+                plugin: printable(switch.plugin),
             });
         };
-        self.begin(method, nonce).map(AuthStep::Send)
+        self.begin(method, switch.nonce()).map(AuthStep::Send)
     }
 
     /// Starts `method` and gives its first answer.
@@ -437,3 +429,6 @@ const CACHING_SHA2_FULL: u8 = 4;
 const CACHING_SHA2_ASKS_FOR_KEY: u8 = 2;
 /// `sha256_password`: the same wish has another number.
 const SHA256_ASKS_FOR_KEY: u8 = 1;
+
+#[cfg(test)]
+mod tests;

@@ -88,3 +88,183 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
     }
     Some(out)
 }
+
+/// A server's side of the key exchange, for tests.
+#[cfg(test)]
+pub(super) mod testing {
+    use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+    use aws_lc_rs::rsa::{
+        KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey,
+    };
+
+    pub(in crate::auth) struct ServerKey {
+        /// As the server sends it.
+        pub(in crate::auth) pem: Vec<u8>,
+        private: OaepPrivateDecryptingKey,
+    }
+
+    impl ServerKey {
+        pub(in crate::auth) fn generate() -> Self {
+            let private = PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap();
+            let der: PublicKeyX509Der<'_> = private.public_key().as_der().unwrap();
+            let mut pem = b"-----BEGIN PUBLIC KEY-----\n".to_vec();
+            for line in encode(der.as_ref()).as_bytes().chunks(64) {
+                pem.extend_from_slice(line);
+                pem.push(b'\n');
+            }
+            pem.extend_from_slice(b"-----END PUBLIC KEY-----\n");
+            Self {
+                pem,
+                private: OaepPrivateDecryptingKey::new(private).unwrap(),
+            }
+        }
+
+        /// What the server reads: the password and its zero byte.
+        pub(in crate::auth) fn decrypt(&self, sent: &[u8], nonce: &[u8; 20]) -> Vec<u8> {
+            let mut plain = vec![0; self.private.min_output_size()];
+            let plain = self
+                .private
+                .decrypt(&OAEP_SHA1_MGF1SHA1, sent, &mut plain, None)
+                .unwrap();
+            plain
+                .iter()
+                .enumerate()
+                .map(|(i, byte)| byte ^ nonce[i % nonce.len()])
+                .collect()
+        }
+    }
+
+    pub(super) fn encode(bytes: &[u8]) -> String {
+        const ALPHABET: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut out = String::new();
+        for chunk in bytes.chunks(3) {
+            let mut word = [0; 4];
+            word[1..=chunk.len()].copy_from_slice(chunk);
+            let word = u32::from_be_bytes(word);
+            for i in 0..4 {
+                let at = usize::try_from(word >> (18 - 6 * i) & 63).unwrap();
+                out.push(if i <= chunk.len() {
+                    char::from(ALPHABET[at])
+                } else {
+                    '='
+                });
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::testing::{ServerKey, encode};
+    use super::*;
+
+    /// Written by openssl.
+    const OPENSSL_2048: &str = "-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmENlDP74rAbBp9eOhpdz
+EVY28EWhYqu2S9IY5bR6LtAhucBedSykPVcbTDFmQ0q7+lWRXSBwTcDwTLadbj9C
+4Tj5xwQmtRmvPtm+fVoiQK5JOTnQx0m1XVsrF+FJOdB2WsyyeU9WRUxhE23H1b1/
+ejP5j4IYlfgYdsPYsdg66oR5WMdyDGQ784sqDKOMvOEAyzgnBlmcaWYHSnbnzHfO
++QRM+LuQFMqnrxSB2YHHpLbHsHXy2JYrk0/ACs0YY4ENbmWfiUTWhlkQpqNYBqLm
+VP0X9Oyy/yN2NkRA07Jf5swn+ICgj7fq8T66EgrXCqKXBCNfzKlCxJmxSnAWQX84
+GwIDAQAB
+-----END PUBLIC KEY-----
+";
+    const OPENSSL_1024: &str = "-----BEGIN PUBLIC KEY-----
+MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDxDBDQDAkbvje3toJwfKiU0fVD
+pd99CIjScrHpwQ0okmr/t3iGwGomxvLWT476nsw0yFkr/OC0H5oSZCf6RdqQLPKW
+eiBTRcTOPqHyetvv8aIDTa6wngxvi+0F9YAx+VjF4TDufCNnZhIAB2jgqKZZSxbD
+Y4jBy6ml0GWoSHotsQIDAQAB
+-----END PUBLIC KEY-----
+";
+    const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
+
+    #[test]
+    fn a_server_reads_the_password_back() {
+        let key = ServerKey::generate();
+        // 256 - 42 bytes fit, with the zero byte.
+        for len in [0, 1, 19, 20, 21, 40, 213] {
+            let password = vec![b'p'; len];
+            let sent = encrypt_password(&password, NONCE, &key.pem).unwrap();
+            assert_eq!(sent.len(), 256);
+            assert_eq!(
+                key.decrypt(&sent, NONCE),
+                [&password[..], &[0]].concat(),
+                "{len}"
+            );
+        }
+        assert_eq!(
+            encrypt_password(&[b'p'; 214], NONCE, &key.pem),
+            Err(RsaError::PasswordTooLong)
+        );
+    }
+
+    #[test]
+    fn keys_as_openssl_writes_them() {
+        assert_eq!(
+            encrypt_password(b"pw", NONCE, OPENSSL_2048.as_bytes())
+                .unwrap()
+                .len(),
+            256
+        );
+        let windows = OPENSSL_2048.replace('\n', "\r\n");
+        assert_eq!(
+            encrypt_password(b"pw", NONCE, windows.as_bytes())
+                .unwrap()
+                .len(),
+            256
+        );
+        let with_nul = format!("{OPENSSL_2048}\0");
+        assert_eq!(
+            encrypt_password(b"pw", NONCE, with_nul.as_bytes())
+                .unwrap()
+                .len(),
+            256
+        );
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        for pem in [
+            "",
+            "\x03",
+            "-----BEGIN PUBLIC KEY-----",
+            "-----BEGIN PUBLIC KEY----------END PUBLIC KEY-----",
+            "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
+            "-----BEGIN PUBLIC KEY-----\nA\n-----END PUBLIC KEY-----",
+            "-----BEGIN PUBLIC KEY-----\n****\n-----END PUBLIC KEY-----",
+            OPENSSL_1024,
+            &OPENSSL_2048.replace("PUBLIC", "PRIVATE"),
+            &OPENSSL_2048.replace("GwIDAQAB", "GwIDAQA"),
+            &OPENSSL_2048[..400],
+        ] {
+            assert_eq!(
+                encrypt_password(b"pw", NONCE, pem.as_bytes()),
+                Err(RsaError::Key),
+                "{pem}"
+            );
+        }
+        assert_eq!(
+            encrypt_password(b"pw", NONCE, &[0xff; 40]),
+            Err(RsaError::Key)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn base64_round_trip(bytes: Vec<u8>) {
+            prop_assert_eq!(base64(encode(&bytes).as_bytes()), Some(bytes));
+        }
+
+        #[test]
+        fn base64_of_anything_is_whole_or_nothing(text: Vec<u8>) {
+            if let Some(bytes) = base64(&text) {
+                let letters = text.iter().filter(|c| !c.is_ascii_whitespace() && **c != b'=').count();
+                prop_assert_eq!(bytes.len(), letters * 3 / 4);
+            }
+        }
+    }
+}

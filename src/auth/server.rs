@@ -216,3 +216,6 @@ const DUMMY_PASSWORD: &[u8] = b"no such account";
 
 /// Longer than any user name that a server allows (MySQL 32 characters, MariaDB 128).
 const USER_SHOWN_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests;
