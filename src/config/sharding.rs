@@ -1,0 +1,289 @@
+//! `[[tables]]` and `[sharding]`: read and checked, not acted on by this version.
+
+use super::field::Field;
+use super::group::GroupConfig;
+use super::server::{to_u32, to_usize};
+use super::tree::Section;
+use super::value;
+
+/// Type of a sharding key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyType {
+    /// Whole numbers.
+    Int,
+    /// Texts.
+    String,
+    /// Dates, `YYYY-MM-DD`.
+    Date,
+}
+
+/// An end of a range of keys.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bound {
+    /// Below every key.
+    Min,
+    /// A number.
+    Int(i64),
+    /// A text or a date.
+    Text(String),
+    /// Above every key.
+    Max,
+}
+
+/// Keys in `[from, to)` and where they are.
+#[derive(Clone, Debug)]
+pub struct RangeConfig {
+    /// First key.
+    pub from: Bound,
+    /// Key after the last.
+    pub to: Bound,
+    /// Indices into [`Config::groups`](super::Config::groups).
+    pub groups: Vec<usize>,
+    /// Tables in each group.
+    pub tables: u32,
+    /// Number of the first physical table.
+    pub first: u32,
+}
+
+/// How a key is spread within its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hash {
+    /// The key modulo the number of buckets.
+    Mod,
+    /// CRC-32 of the key's text.
+    Crc32,
+    /// The original's unsigned 32-bit arithmetic.
+    Atlas32,
+}
+
+/// What happens to reads without the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broadcast {
+    /// They go to every shard.
+    Allow,
+    /// Only those on a list.
+    Listed,
+    /// They are refused.
+    Deny,
+}
+
+/// A sharded table.
+#[derive(Clone, Debug)]
+pub struct TableConfig {
+    /// Its schema.
+    pub schema: String,
+    /// Its name.
+    pub table: String,
+    /// The column that decides the shard.
+    pub key: String,
+    /// Type of that column.
+    pub key_type: KeyType,
+    /// Where which keys are.
+    pub ranges: Vec<RangeConfig>,
+    /// How a key is spread within its range.
+    pub hash: Hash,
+    /// The column that Atlas fills with a snowflake id.
+    pub id_column: Option<String>,
+    /// What happens to reads without the key.
+    pub broadcast: Broadcast,
+    /// Whether writes to several shards run as an XA transaction; otherwise they are refused.
+    pub multi_shard_xa: bool,
+}
+
+/// `[sharding]`.
+#[derive(Clone, Debug)]
+pub struct ShardingConfig {
+    /// Tables present in every group.
+    pub global_tables: Vec<String>,
+    /// Shards that one statement asks at a time.
+    pub fan_out: usize,
+    /// Bound of offset + limit for a merged statement.
+    pub merge_rows: u64,
+    /// Bytes that one merge may use.
+    pub merge_bytes_max: u64,
+}
+
+impl TableConfig {
+    pub(super) fn read_all(root: &Section<'_>, groups: &[GroupConfig]) -> Vec<Self> {
+        let mut tables: Vec<Self> = Vec::new();
+        for section in root.sections("tables") {
+            let table = Self::read(&section, groups);
+            if !table.table.is_empty()
+                && tables
+                    .iter()
+                    .any(|other| other.schema == table.schema && other.table == table.table)
+            {
+                section.error(format!(
+                    "table \"{}.{}\" is defined twice",
+                    table.schema, table.table
+                ));
+            }
+            tables.push(table);
+        }
+        tables
+    }
+
+    fn read(section: &Section<'_>, groups: &[GroupConfig]) -> Self {
+        let name = required(section, "name", "`schema.table`")
+            .and_then(|field| field.parse(value::table_name));
+        let (schema, table) = name.unwrap_or_default();
+        let key_type = section.choice(
+            "key_type",
+            &[
+                ("int", KeyType::Int),
+                ("string", KeyType::String),
+                ("date", KeyType::Date),
+            ],
+            KeyType::Int,
+        );
+        let id = section.section("id");
+        id.choice("generator", &[("snowflake", ())], ());
+        if id.is_present() && id.get("column").is_none() {
+            id.missing("column", "the column that Atlas fills");
+        }
+        Self {
+            schema,
+            table,
+            key: required(section, "key", "the column that decides the shard")
+                .and_then(|field| field.parse(value::schema_name))
+                .unwrap_or_default(),
+            key_type,
+            ranges: read_ranges(section, key_type, groups),
+            hash: section.choice(
+                "hash",
+                &[
+                    ("mod", Hash::Mod),
+                    ("crc32", Hash::Crc32),
+                    ("atlas32", Hash::Atlas32),
+                ],
+                Hash::Mod,
+            ),
+            id_column: id
+                .get("column")
+                .and_then(|field| field.parse(value::schema_name)),
+            broadcast: section.choice(
+                "broadcast",
+                &[
+                    ("allow", Broadcast::Allow),
+                    ("listed", Broadcast::Listed),
+                    ("deny", Broadcast::Deny),
+                ],
+                Broadcast::Allow,
+            ),
+            multi_shard_xa: section.choice(
+                "multi_shard_writes",
+                &[("deny", false), ("xa", true)],
+                false,
+            ),
+        }
+    }
+}
+
+fn required<'a>(section: &Section<'a>, name: &str, what: &str) -> Option<Field<'a>> {
+    let field = section.get(name);
+    if field.is_none() {
+        section.missing(name, what);
+    }
+    field
+}
+
+fn read_ranges(
+    section: &Section<'_>,
+    key_type: KeyType,
+    groups: &[GroupConfig],
+) -> Vec<RangeConfig> {
+    let Some(field) = required(section, "ranges", "at least one range") else {
+        return Vec::new();
+    };
+    let mut ranges: Vec<RangeConfig> = Vec::new();
+    for item in field.list() {
+        let part = item.section();
+        let from = part
+            .get("from")
+            .map_or(Some(Bound::Min), |field| read_bound(&field, key_type));
+        let to = part
+            .get("to")
+            .map_or(Some(Bound::Max), |field| read_bound(&field, key_type));
+        let (Some(from), Some(to)) = (from, to) else {
+            continue;
+        };
+        if from >= to {
+            part.error("the range is empty: `from` must be below `to`");
+        }
+        if ranges
+            .iter()
+            .any(|other| from < other.to && other.from < to)
+        {
+            part.error("the range overlaps another one: a range ends before its `to`");
+        }
+        let names = required(&part, "groups", "the groups that hold the range")
+            .map_or_else(Vec::new, |field| field.list());
+        ranges.push(RangeConfig {
+            from,
+            to,
+            groups: names
+                .iter()
+                .filter_map(|name| read_group(name, groups))
+                .collect(),
+            tables: to_u32(part.int("tables", 1..=10_000, 1)),
+            first: to_u32(part.int("first", 0..=1_000_000, 0)),
+        });
+    }
+    ranges
+}
+
+fn read_group(field: &Field<'_>, groups: &[GroupConfig]) -> Option<usize> {
+    let name = field.string()?;
+    let found = groups.iter().position(|group| group.name == name);
+    if found.is_none() {
+        // Not an error as long as nothing is sent there: tables are not acted on yet, and the manual's example names such groups.
+        field.warning(format!("there is no group \"{name}\""));
+    }
+    found
+}
+
+fn read_bound(field: &Field<'_>, key_type: KeyType) -> Option<Bound> {
+    if !field.is_string() {
+        if key_type == KeyType::Int {
+            return field.int(i64::MIN..=i64::MAX).map(Bound::Int);
+        }
+        field.error(
+            "this key's ends are \"min\", \"max\", or texts in quotes, because its type is not int",
+        );
+        return None;
+    }
+    match field.string()? {
+        "min" => Some(Bound::Min),
+        "max" => Some(Bound::Max),
+        _ if key_type == KeyType::Int => {
+            field.error(
+                "the ends of an int key are \"min\", \"max\", or whole numbers without quotes",
+            );
+            None
+        }
+        text => Some(Bound::Text(text.to_owned())),
+    }
+}
+
+impl ShardingConfig {
+    pub(super) fn read(section: &Section<'_>) -> Self {
+        let names = section
+            .get("global_tables")
+            .map_or_else(Vec::new, |field| field.one_or_list());
+        let read = |field: &Field<'_>| match field.string()? {
+            "auto" => Some("auto".to_owned()),
+            text => field.parse(value::table_name).map(|_| text.to_owned()),
+        };
+        Self {
+            global_tables: names.iter().filter_map(read).collect(),
+            fan_out: to_usize(section.int("fan_out", 1..=1024, 4)),
+            merge_rows: section
+                .int("merge_rows", 1..=1_000_000_000, 10_000)
+                .unsigned_abs(),
+            merge_bytes_max: section
+                .get("merge_memory")
+                .and_then(|field| field.parse(value::size))
+                .unwrap_or(64 << 20),
+        }
+    }
+}
