@@ -209,10 +209,9 @@ fn read_ranges(
         };
         if from >= to {
             part.error("the range is empty: `from` must be below `to`");
-        }
-        if ranges
+        } else if ranges
             .iter()
-            .any(|other| from < other.to && other.from < to)
+            .any(|other| from < other.to && other.from < to && other.from < other.to)
         {
             part.error("the range overlaps another one: a range ends before its `to`");
         }
