@@ -1,3 +1,7 @@
 //! The `atlas` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    atlas::cli::main(std::env::args_os().skip(1))
+}

@@ -1,1 +1,5 @@
 //! Control.
+
+mod load;
+
+pub use load::{LoadError, load_config, load_config_without_passwords};

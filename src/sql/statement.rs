@@ -81,6 +81,39 @@ pub enum Kind {
     Kill,
 }
 
+impl Kind {
+    /// A short stable name, for counters and explanations.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Ddl => "ddl",
+            Self::Begin => "begin",
+            Self::Commit => "commit",
+            Self::Rollback => "rollback",
+            Self::Savepoint => "savepoint",
+            Self::Xa => "xa",
+            Self::Set => "set",
+            Self::Use => "use",
+            Self::Show => "show",
+            Self::Explain => "explain",
+            Self::Prepare => "prepare",
+            Self::Execute => "execute",
+            Self::Deallocate => "deallocate",
+            Self::Lock => "lock",
+            Self::Unlock => "unlock",
+            Self::Admin => "admin",
+            Self::Empty => "empty",
+            Self::Batch => "batch",
+            Self::Unknown => "unknown",
+            Self::ExplainRoute => "explain-route",
+            Self::ShowLastRoute => "show-last-route",
+            Self::Kill => "kill",
+        }
+    }
+}
+
 /// A set of things that a statement contains.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Traits(u32);
