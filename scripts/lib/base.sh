@@ -84,16 +84,24 @@ free_ports() {
 # is_ours PID TEXT: the process lives and its command line has TEXT; a recycled pid does not.
 is_ours() { [ -n "$1" ] && [ -r "/proc/$1/cmdline" ] && tr '\0' '\n' <"/proc/$1/cmdline" 2>/dev/null | grep -qxF -- "$2"; }
 
+# is_gone PID: it holds no file any more. Its command line vanishes earlier, its listening sockets last until its last thread has
+# ended; and it stays as a zombie where nobody collects it.
+is_gone() {
+  local state tasks
+  state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || return 0
+  tasks=("/proc/$1/task"/*)
+  [ -z "$state" ] || [[ $state = [ZX] && ${#tasks[@]} -le 1 ]]
+}
+
 # end_ours PIDFILE TEXT [SIGNAL]: ends that process if it is ours, and waits until it is gone.
 end_ours() {
-  local pid
+  local pid i
   pid=$(cat "$1" 2>/dev/null || true)
   is_ours "$pid" "$2" || return 0
   kill "-${3:-KILL}" "$pid" 2>/dev/null || true
-  local i
   for i in $(seq 600); do
-    is_ours "$pid" "$2" || return 0
-    [ "$i" != 400 ] || kill -KILL "$pid" 2>/dev/null || true
+    ! is_gone "$pid" || return 0
+    [ "$i" != 400 ] || ! is_ours "$pid" "$2" || kill -KILL "$pid" 2>/dev/null || true
     sleep 0.05
   done
   die "process $pid does not end"

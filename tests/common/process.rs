@@ -1,0 +1,189 @@
+//! A running Atlas: the built binary in a folder of its own, on a port that nobody else takes, ended with the value.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+
+use super::{Refused, Wire};
+
+/// The process. Its log and configuration lie in [`Atlas::dir`]; when the test fails, the end of the log is printed.
+#[derive(Debug)]
+pub struct Atlas {
+    child: Child,
+    address: SocketAddr,
+    dir: tempfile::TempDir,
+    _reservation: Socket,
+}
+
+impl Atlas {
+    /// Starts `atlas run` and waits until it greets. In the text `{listen}` is replaced by a free address, `{dir}` by the folder.
+    pub fn start(config: impl Into<String>) -> Self {
+        Self::try_start(config, &[]).unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
+    }
+
+    /// The same with environment variables; what it wrote to its log when it ends instead.
+    pub fn try_start(
+        config: impl Into<String>,
+        variables: &[(&str, &str)],
+    ) -> Result<Self, String> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (address, reservation) = reserve_port();
+        let config = fill_in(&config.into(), address, dir.path());
+        fs::write(dir.path().join(CONFIG), &config).expect("write the configuration");
+        let log = fs::File::create(dir.path().join(LOG)).expect("create the log");
+        let child = Command::new(env!("CARGO_BIN_EXE_atlas"))
+            .args(["run", "-c", CONFIG])
+            .current_dir(dir.path())
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("one more handle"))
+            .stderr(log)
+            .spawn()
+            .expect("start atlas");
+        let mut atlas = Self {
+            child,
+            address,
+            dir,
+            _reservation: reservation,
+        };
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
+            match Wire::greet(address) {
+                Ok(_) | Err(Refused::Error { .. }) => return Ok(atlas),
+                Err(_) => {}
+            }
+            if let Some(status) = atlas.child.try_wait().expect("wait") {
+                return Err(format!("{status}\n{}\n{config}", atlas.log()));
+            }
+            if Instant::now() > end {
+                return Err(format!("no greeting in 20 s\n{}\n{config}", atlas.log()));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The folder: `atlas.toml`, `atlas.log`, and what the configuration puts at `{dir}`.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn config_path(&self) -> PathBuf {
+        self.dir.path().join(CONFIG)
+    }
+
+    /// Writes another configuration in place of the first one; say `signal("HUP")` to have it read.
+    pub fn write_config(&self, config: impl Into<String>) {
+        let text = fill_in(&config.into(), self.address, self.dir.path());
+        fs::write(self.config_path(), text).expect("write the configuration");
+    }
+
+    /// What it has logged up to now.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.dir.path().join(LOG)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Waits until the log has `text`.
+    pub fn wait_log(&self, text: &str) {
+        let end = Instant::now() + Duration::from_secs(10);
+        while !self.log().contains(text) {
+            assert!(
+                Instant::now() < end,
+                "not in the log within 10 s: {text}\n{}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends a signal by name: TERM, HUP, USR1, STOP, …
+    pub fn signal(&self, name: &str) {
+        // The shell's own kill: no unsafe code here, and no package for it.
+        let status = Command::new("sh")
+            .args(["-c", "kill -s \"$0\" \"$1\"", name, &self.pid().to_string()])
+            .status()
+            .expect("sh");
+        assert!(status.success(), "kill -s {name}");
+    }
+
+    /// Waits for its end. Panics when it goes on.
+    pub fn wait(&mut self, timeout: Duration) -> ExitStatus {
+        let end = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("wait") {
+                return status;
+            }
+            assert!(Instant::now() < end, "Atlas goes on:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A line of /proc/PID/status in KiB: `VmRSS`, `RssAnon`, `VmHWM`.
+    pub fn memory_kib(&self, key: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("status");
+        let line = status
+            .lines()
+            .find(|line| line.starts_with(&format!("{key}:")));
+        let number = line.and_then(|line| line.split_whitespace().nth(1));
+        number
+            .and_then(|number| number.parse().ok())
+            .unwrap_or_else(|| panic!("no {key} in\n{status}"))
+    }
+
+    /// How many descriptors it has open.
+    pub fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid()))
+            .expect("fd")
+            .count()
+    }
+}
+
+impl Drop for Atlas {
+    fn drop(&mut self) {
+        // Its own child, by its handle; it may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            let log = self.log();
+            let tail: Vec<&str> = log.lines().rev().take(60).collect();
+            eprintln!("---- log of Atlas at {} (its end)", self.address);
+            for line in tail.iter().rev() {
+                eprintln!("{line}");
+            }
+        }
+    }
+}
+
+/// A port for a process that listens with SO_REUSEPORT, and the socket that keeps it: bound with SO_REUSEPORT too, so that Atlas can
+/// bind beside it, but not listening, so that it gets no connection; the kernel gives the port to nobody else meanwhile. (A port found
+/// by bind and close could be found by two tests, and their Atlases would share it without a word.)
+fn reserve_port() -> (SocketAddr, Socket) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.set_reuse_port(true).expect("SO_REUSEPORT");
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    socket.bind(&any.into()).expect("bind");
+    let address = socket.local_addr().expect("an address");
+    (address.as_socket().expect("an IP address"), socket)
+}
+
+fn fill_in(config: &str, address: SocketAddr, dir: &Path) -> String {
+    config
+        .replace("{listen}", &address.to_string())
+        .replace("{dir}", &dir.to_string_lossy())
+}
+
+const CONFIG: &str = "atlas.toml";
+const LOG: &str = "atlas.log";
