@@ -80,3 +80,53 @@ impl<'a> AuthMore<'a> {
         w.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::tests::payload_of;
+
+    #[test]
+    fn switch() {
+        let nonce = b"01234567890123456789";
+        let native = [&b"\xfemysql_native_password\0"[..], nonce, b"\0"].concat();
+        let switch = AuthSwitch::parse(&native).unwrap();
+        assert_eq!(switch.plugin, b"mysql_native_password");
+        assert_eq!(switch.nonce(), nonce);
+        assert_eq!(payload_of(|out| switch.write(out, 2)), native);
+    }
+
+    #[test]
+    fn a_zero_byte_inside_a_longer_challenge_stays() {
+        let ed25519 = [&b"\xfeclient_ed25519\0"[..], &[7; 31], &[0]].concat();
+        assert_eq!(AuthSwitch::parse(&ed25519).unwrap().nonce().len(), 32);
+    }
+
+    #[test]
+    fn switch_to_the_plugin_before_4_1() {
+        let switch = AuthSwitch::parse(b"\xfe").unwrap();
+        assert_eq!(
+            (switch.plugin, switch.data),
+            (&b"mysql_old_password"[..], &b""[..])
+        );
+    }
+
+    #[test]
+    fn more() {
+        assert_eq!(AuthMore::parse(b"\x01\x03"), Ok(AuthMore(b"\x03")));
+        assert_eq!(AuthMore::parse(b"\x01"), Ok(AuthMore(b"")));
+        assert_eq!(
+            payload_of(|out| AuthMore(b"\x04").write(out, 2)),
+            b"\x01\x04"
+        );
+    }
+
+    #[test]
+    fn refused() {
+        for payload in [&b""[..], b"\x00", b"\xff\x15\x04"] {
+            assert!(AuthSwitch::parse(payload).is_err());
+            assert!(AuthMore::parse(payload).is_err());
+        }
+        assert_eq!(AuthSwitch::parse(b"\xfex").unwrap_err().field, "plugin");
+    }
+}

@@ -103,3 +103,120 @@ impl<'a> Greeting<'a> {
         w.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::tests::{hex, payload_of};
+
+    /// MySQL 9.7.4, as seen on the wire.
+    const MYSQL: &str = "0a 392e372e342d3200 30000000 7075014e432a167e 00 ffff ff 0200 ffdf 15 00000000000000000000 \
+                         6809062102610c1840517a63 00 63616368696e675f736861325f70617373776f7264 00";
+    /// MariaDB 10.11.19, as seen on the wire.
+    const MARIADB: &str = "0a 352e352e352d31302e31312e31392d4d6172696144422d302b646562313275312d6c6f67 00 2a000000 3c4c48674b226454 00 \
+                           feff 08 0200 ff81 15 000000000000 1d000000 56374b564e6329414c387153 00 \
+                           6d7973716c5f6e61746976655f70617373776f7264 00";
+
+    #[test]
+    fn mysql() {
+        let payload = hex(MYSQL);
+        let greeting = Greeting::parse(&payload).unwrap();
+        assert_eq!(
+            greeting,
+            Greeting {
+                version: b"9.7.4-2",
+                thread_id: 48,
+                nonce: *b"pu\x01NC*\x16~h\x09\x06!\x02a\x0c\x18@Qzc",
+                capabilities: Capabilities(0xdfff_ffff),
+                charset: 255,
+                status: Status::AUTOCOMMIT,
+                plugin: b"caching_sha2_password",
+            }
+        );
+        assert_eq!(payload_of(|out| greeting.write(out, 0)), payload);
+    }
+
+    #[test]
+    fn mariadb_has_extended_capabilities() {
+        let payload = hex(MARIADB);
+        let greeting = Greeting::parse(&payload).unwrap();
+        assert_eq!(greeting.version, b"5.5.5-10.11.19-MariaDB-0+deb12u1-log");
+        assert_eq!(greeting.nonce, *b"<LHgK\"dTV7KVNc)AL8qS");
+        assert_eq!(greeting.capabilities, Capabilities(0x1d_81ff_fffe));
+        assert!(
+            greeting
+                .capabilities
+                .contains(Capabilities::MARIADB_CACHE_METADATA)
+        );
+        assert_eq!(greeting.charset, 8);
+        assert_eq!(greeting.plugin, b"mysql_native_password");
+        assert_eq!(payload_of(|out| greeting.write(out, 0)), payload);
+    }
+
+    #[test]
+    fn extended_capabilities_are_mariadbs_only() {
+        let mut payload = hex(MARIADB);
+        let low = payload.iter().position(|&byte| byte == 0xfe).unwrap();
+        payload[low] = 0xff;
+        let greeting = Greeting::parse(&payload).unwrap();
+        assert_eq!(greeting.capabilities, Capabilities(0x81ff_ffff));
+    }
+
+    /// A fork may send a longer nonce; the plugin's name is behind all of it.
+    #[test]
+    fn the_stated_length_of_the_nonce_is_skipped() {
+        let mut payload = hex(MYSQL);
+        let name = payload.len() - 22;
+        payload.splice(name..name, *b"xyz\0");
+        let auth_len = payload.iter().position(|&byte| byte == 0x15).unwrap();
+        payload[auth_len] += 4;
+        assert_eq!(
+            Greeting::parse(&payload).unwrap().plugin,
+            b"caching_sha2_password"
+        );
+    }
+
+    #[test]
+    fn without_a_plugin() {
+        let greeting = Greeting {
+            version: b"5.1",
+            thread_id: 1,
+            nonce: *b"01234567890123456789",
+            capabilities: Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION,
+            charset: 33,
+            status: Status::AUTOCOMMIT,
+            plugin: b"",
+        };
+        let payload = payload_of(|out| greeting.write(out, 0));
+        assert_eq!(Greeting::parse(&payload), Ok(greeting));
+    }
+
+    #[test]
+    fn the_name_may_lack_its_zero_byte_and_nothing_else_may_be_cut() {
+        for raw in [MYSQL, MARIADB] {
+            let payload = hex(raw);
+            let whole = Greeting::parse(&payload).unwrap();
+            let name = payload.len() - whole.plugin.len() - 1;
+            assert_eq!(Greeting::parse(&payload[..payload.len() - 1]), Ok(whole));
+            for cut in 0..name {
+                assert!(Greeting::parse(&payload[..cut]).is_err(), "cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn refused() {
+        for (payload, field) in [
+            (&b""[..], "protocol version"),
+            (b"\x09", "protocol version"),
+            (b"\xff\x10\x04Too many connections", "protocol version"),
+            (b"\x0a5.0", "server version"),
+        ] {
+            assert_eq!(Greeting::parse(payload).unwrap_err().field, field);
+        }
+        let mut old = hex(MYSQL);
+        old[22] = 0x7d;
+        old[23] = 0x7f;
+        assert_eq!(Greeting::parse(&old).unwrap_err().field, "capabilities");
+    }
+}

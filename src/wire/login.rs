@@ -1,7 +1,11 @@
 //! What a client sends to log in: the TLS request, the log-in itself, and COM_CHANGE_USER.
 //!
-//! Which fields are there follows from the client's own capability flags, so a server must offer all of `PROTOCOL_41`,
+//! Which fields are there follows from the client's own capability flags, so whoever reads must have offered all of `PROTOCOL_41`,
 //! `SECURE_CONNECTION`, `CONNECT_WITH_DB`, `PLUGIN_AUTH`, `PLUGIN_AUTH_LENENC_CLIENT_DATA` and `CONNECT_ATTRS`, as both servers do.
+//!
+//! What is accepted was compared with MySQL 9.7 and MariaDB 10.11, cutting packets at every byte. They agree but for the ends: MariaDB
+//! takes a schema without its zero byte, and both take a plugin name without it (or none). Here what one of them takes is taken. A field
+//! that a flag announces and that is missing altogether is refused by both (1043 at log-in, 1047 to COM_CHANGE_USER), the plugin excepted.
 
 use super::{Capabilities, Command, Malformed, PacketWriter, Reader};
 
@@ -23,8 +27,9 @@ impl Fixed {
         }
         let base = r.u32("capabilities")?;
         let max_packet = r.u32("packet limit")?;
-        let charset = r.u16("character set")?;
-        r.bytes(18, "filler")?;
+        // The next byte is filler to both servers, although collation ids have outgrown this one.
+        let charset = u16::from(r.u8("character set")?);
+        r.bytes(19, "filler")?;
         let capabilities = Capabilities::from_words(base, r.u32("extended capabilities")?);
         if !capabilities.contains(Capabilities::PROTOCOL_41) {
             return Err(r.malformed("capabilities", "are those of a client before 4.1"));
@@ -58,11 +63,20 @@ pub struct SslRequest {
 }
 
 impl SslRequest {
-    /// Reads a TLS request. Like the servers it goes by the flag, not by the length.
+    /// Reads a TLS request. Like the servers it goes by the flag, not by the length. Flags alone (4 bytes, old Java clients) are
+    /// enough to MySQL; packet limit and character set are 0 then.
     ///
     /// # Errors
-    /// Fewer than 32 bytes, a client before 4.1, or no [`Capabilities::SSL`].
+    /// Another length below 32 bytes, a client before 4.1, or no [`Capabilities::SSL`].
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut padded = [0; FIXED];
+        let payload = match (payload, padded.first_chunk_mut()) {
+            (&[a, b, c, d], Some(flags)) => {
+                *flags = [a, b, c, d];
+                &padded
+            }
+            _ => payload,
+        };
         let mut r = Reader::new("TLS request", payload);
         let fixed = Fixed::parse(&mut r)?;
         if !fixed.capabilities.contains(Capabilities::SSL) {
@@ -95,7 +109,7 @@ pub struct Login<'a> {
     pub capabilities: Capabilities,
     /// The largest packet that the client takes.
     pub max_packet: u32,
-    /// The client's collation id. Clients of old fill one byte and leave the other zero.
+    /// The low byte of the client's collation id: there is no more on the wire.
     pub charset: u16,
     /// User name.
     pub user: &'a [u8],
@@ -103,7 +117,7 @@ pub struct Login<'a> {
     pub auth: &'a [u8],
     /// Schema; `None` when the flag is clear or the name empty, which means the same.
     pub schema: Option<&'a [u8]>,
-    /// The plugin that made `auth`.
+    /// The plugin that made `auth`; `None` without [`Capabilities::PLUGIN_AUTH`]. A missing name is empty, a plugin that nobody knows.
     pub plugin: Option<&'a [u8]>,
     /// Connection attributes: the body of their block, pairs of length-encoded strings.
     pub attributes: &'a [u8],
@@ -112,18 +126,24 @@ pub struct Login<'a> {
 }
 
 impl<'a> Login<'a> {
-    /// Whether the payload is a log-in from before 4.1 (HandshakeResponse320), to be refused with error 1251.
+    /// Whether the payload is a log-in from before 4.1 (HandshakeResponse320: 2 bytes of flags, 3 of packet limit, strings), to be
+    /// refused with error 1251. What is too short for that is malformed.
     #[must_use]
     pub fn is_pre_41(payload: &[u8]) -> bool {
-        payload.first_chunk().is_some_and(|&low| {
-            !Capabilities(u64::from(u16::from_le_bytes(low))).contains(Capabilities::PROTOCOL_41)
-        })
+        match payload {
+            &[a, b, _, _, _, _, ..] => {
+                let flags = Capabilities(u64::from(u16::from_le_bytes([a, b])));
+                !flags.contains(Capabilities::PROTOCOL_41)
+            }
+            _ => false,
+        }
     }
 
-    /// Reads a log-in. The last string may lack its zero byte, and unknown flags and trailing bytes are ignored, as servers do.
+    /// Reads a log-in. Unknown flags and trailing bytes are ignored.
     ///
     /// # Errors
-    /// A client before 4.1, fewer than 32 bytes, or a length that goes beyond the payload.
+    /// A client before 4.1, fewer than 32 bytes, a field that a flag announces and that is missing (the plugin excepted), or a length
+    /// that goes beyond the payload.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new("log-in", payload);
         let Fixed {
@@ -138,29 +158,25 @@ impl<'a> Login<'a> {
             let len = r.u8("token length")?;
             r.bytes(usize::from(len), "token")?
         } else {
-            r.nul("token")?
+            r.nul_or_rest()
         };
-        let schema = if capabilities.contains(Capabilities::CONNECT_WITH_DB) {
-            Some(r.nul_or_rest()).filter(|name| !name.is_empty())
-        } else {
-            None
-        };
+        let schema = capabilities
+            .contains(Capabilities::CONNECT_WITH_DB)
+            .then(|| r.nul_or_nonempty_rest("schema"))
+            .transpose()?
+            .filter(|name| !name.is_empty());
         let plugin = capabilities
             .contains(Capabilities::PLUGIN_AUTH)
             .then(|| r.nul_or_rest());
-        let attributes = if capabilities.contains(Capabilities::CONNECT_ATTRS) && r.remaining() > 0
-        {
+        let attributes = if capabilities.contains(Capabilities::CONNECT_ATTRS) {
             r.lenenc_bytes("connection attributes")?
         } else {
             &[]
         };
-        let zstd_level = if capabilities.contains(Capabilities::ZSTD_COMPRESSION_ALGORITHM)
-            && r.remaining() > 0
-        {
-            Some(r.u8("zstd level")?)
-        } else {
-            None
-        };
+        let zstd_level = capabilities
+            .contains(Capabilities::ZSTD_COMPRESSION_ALGORITHM)
+            .then(|| r.u8("zstd level").ok())
+            .flatten();
         Ok(Self {
             capabilities,
             max_packet,
@@ -247,10 +263,10 @@ pub struct ChangeUser<'a> {
 }
 
 impl<'a> ChangeUser<'a> {
-    /// Reads the command (with its first byte) under the capabilities of the connection. Everything after the token may be missing.
+    /// Reads the command (with its first byte) under the capabilities of the connection.
     ///
     /// # Errors
-    /// Another command, or a length that goes beyond the payload.
+    /// Another command, a field missing that the capabilities announce, or a length that goes beyond the payload.
     pub fn parse(payload: &'a [u8], caps: Capabilities) -> Result<Self, Malformed> {
         let mut r = Reader::new("COM_CHANGE_USER", payload);
         if r.u8("command")? != Command::ChangeUser.code() {
@@ -263,15 +279,16 @@ impl<'a> ChangeUser<'a> {
         } else {
             r.nul("token")?
         };
-        let schema = r.nul_or_rest();
-        let charset = if r.remaining() > 1 {
-            Some(r.u16("character set")?)
-        } else {
-            None
-        };
-        let plugin = (caps.contains(Capabilities::PLUGIN_AUTH) && r.remaining() > 0)
-            .then(|| r.nul_or_rest());
-        let attributes = if caps.contains(Capabilities::CONNECT_ATTRS) && r.remaining() > 0 {
+        let schema = r.nul_or_nonempty_rest("schema")?;
+        let has_plugin = caps.contains(Capabilities::PLUGIN_AUTH);
+        let has_attributes = caps.contains(Capabilities::CONNECT_ATTRS);
+        let charset = (has_plugin || has_attributes || r.remaining() >= 2)
+            .then(|| r.u16("character set"))
+            .transpose()?;
+        let plugin = has_plugin
+            .then(|| r.nul_or_nonempty_rest("plugin"))
+            .transpose()?;
+        let attributes = if has_attributes {
             r.lenenc_bytes("connection attributes")?
         } else {
             &[]
@@ -286,31 +303,29 @@ impl<'a> ChangeUser<'a> {
         })
     }
 
-    /// Writes the command; gives the next sequence id. A field is written when all fields before it are.
+    /// Writes the command; gives the next sequence id. The fields that the capabilities announce are written, empty when they are `None`;
+    /// a token is cut at 255 bytes, for which no plugin has a use.
     pub fn write(&self, out: &mut Vec<u8>, seq: u8, caps: Capabilities) -> u8 {
+        let has_plugin = caps.contains(Capabilities::PLUGIN_AUTH);
+        let has_attributes = caps.contains(Capabilities::CONNECT_ATTRS);
         let mut w = PacketWriter::begin(out, seq);
         w.u8(Command::ChangeUser.code());
         w.nul_bytes(self.user);
-        let auth = self.auth.get(..usize::from(u8::MAX)).unwrap_or(self.auth);
         if caps.contains(Capabilities::SECURE_CONNECTION) {
-            w.u8(u8::try_from(auth.len()).unwrap_or(u8::MAX));
-            w.bytes(auth);
+            let len = u8::try_from(self.auth.len()).unwrap_or(u8::MAX);
+            w.u8(len);
+            w.bytes(self.auth.get(..usize::from(len)).unwrap_or_default());
         } else {
-            w.nul_bytes(auth);
+            w.nul_bytes(self.auth);
         }
         w.nul_bytes(self.schema);
-        let Some(charset) = self.charset else {
-            return w.finish();
-        };
-        w.u16(charset);
-        if !caps.contains(Capabilities::PLUGIN_AUTH) {
-            return w.finish();
+        if has_plugin || has_attributes || self.charset.is_some() {
+            w.u16(self.charset.unwrap_or_default());
         }
-        let Some(plugin) = self.plugin else {
-            return w.finish();
-        };
-        w.nul_bytes(plugin);
-        if caps.contains(Capabilities::CONNECT_ATTRS) {
+        if has_plugin {
+            w.nul_bytes(self.plugin.unwrap_or_default());
+        }
+        if has_attributes {
             w.lenenc_bytes(self.attributes);
         }
         w.finish()

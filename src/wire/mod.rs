@@ -22,28 +22,37 @@
 )]
 
 mod auth;
+mod column;
 mod command;
 mod flags;
+mod framer;
 mod greeting;
 mod header;
 mod login;
 mod query;
 mod reader;
 mod reply;
+mod result;
+mod row;
 mod state;
 mod stmt;
-mod value;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use auth::{AuthMore, AuthSwitch};
+pub use column::{ColumnCount, ColumnDef};
 pub use command::Command;
 pub use flags::{Capabilities, Status};
+pub use framer::Packets;
 pub use greeting::Greeting;
 pub use header::{HEADER_LEN, Header, MAX_PAYLOAD};
 pub use login::{ChangeUser, Login, SslRequest};
 pub use query::query_text;
 pub use reader::{Malformed, Reader};
 pub use reply::{EofPacket, ErrPacket, OkPacket};
+pub use result::{ResultSetWriter, write_prepared};
+pub use row::{RowFormat, TextRow};
 pub use state::{StateChange, StateChanges};
 pub use stmt::{Execute, PrepareOk};
 pub use writer::{PacketWriter, write_payload};

@@ -49,6 +49,17 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// Skips the next byte if it is `byte`.
+    pub fn skip_if(&mut self, byte: u8) -> bool {
+        match self.rest {
+            &[first, ref rest @ ..] if first == byte => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Bytes read so far, which is the offset of the next field in the payload.
     #[must_use]
     pub fn position(&self) -> usize {
@@ -139,10 +150,96 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Like [`Reader::nul_or_rest`], but at least one byte must be there, were it the NUL.
+    pub fn nul_or_nonempty_rest(&mut self, field: &'static str) -> Result<&'a [u8], Malformed> {
+        if self.rest.is_empty() {
+            return Err(self.malformed(field, "is missing"));
+        }
+        Ok(self.nul_or_rest())
+    }
+
     /// A length-encoded integer and that many bytes.
     pub fn lenenc_bytes(&mut self, field: &'static str) -> Result<&'a [u8], Malformed> {
         let len = self.lenenc(field)?;
         let len = usize::try_from(len).map_err(|_| self.malformed(field, CUT_OFF))?;
         self.bytes(len, field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers() {
+        let mut r = Reader::new(
+            "test",
+            &[1, 2, 1, 3, 2, 1, 4, 3, 2, 1, 8, 7, 6, 5, 4, 3, 2, 1],
+        );
+        assert_eq!(r.u8("a"), Ok(1));
+        assert_eq!(r.u16("b"), Ok(0x0102));
+        assert_eq!(r.u24("c"), Ok(0x01_0203));
+        assert_eq!(r.position(), 6);
+        assert_eq!(r.u32("d"), Ok(0x0102_0304));
+        assert_eq!(r.u64("e"), Ok(0x0102_0304_0506_0708));
+        assert_eq!(r.remaining(), 0);
+        assert_eq!(
+            r.u8("f"),
+            Err(Malformed {
+                packet: "test",
+                field: "f",
+                why: "is cut off"
+            })
+        );
+    }
+
+    #[test]
+    fn length_encoded() {
+        for (bytes, value) in [
+            (&b"\x00"[..], Some(0)),
+            (b"\xfa", Some(250)),
+            (b"\xfb", None),
+            (b"\xfc\xfb\x00", Some(251)),
+            (b"\xfc\x01\x00", Some(1)),
+            (b"\xfd\x00\x00\x01", Some(0x01_0000)),
+            (b"\xfe\x00\x00\x00\x01\x00\x00\x00\x00", Some(0x0100_0000)),
+            (b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff", Some(u64::MAX)),
+            (b"\xff\x00\x00", None),
+            (b"\xfc\x01", None),
+            (b"\xfd\x01\x02", None),
+            (b"\xfe\x01\x02\x03\x04\x05\x06\x07", None),
+            (b"", None),
+        ] {
+            assert_eq!(
+                Reader::new("test", bytes).lenenc("n").ok(),
+                value,
+                "{bytes:02x?}"
+            );
+        }
+    }
+
+    #[test]
+    fn strings() {
+        let mut r = Reader::new("test", b"ab\0\x02cd\0rest");
+        assert_eq!(r.nul("a"), Ok(&b"ab"[..]));
+        assert_eq!(r.lenenc_bytes("b"), Ok(&b"cd"[..]));
+        assert_eq!(r.nul_or_nonempty_rest("c"), Ok(&b""[..]));
+        assert_eq!(
+            r.clone().nul("d").unwrap_err().why,
+            "has no final zero byte"
+        );
+        assert_eq!(r.clone().bytes(5, "d").unwrap_err().why, "is cut off");
+        assert_eq!(r.nul_or_rest(), b"rest");
+        assert_eq!(r.nul_or_rest(), b"");
+        assert_eq!(r.nul_or_nonempty_rest("e").unwrap_err().why, "is missing");
+    }
+
+    #[test]
+    fn a_length_beyond_the_address_space_is_cut_off() {
+        let mut r = Reader::new("test", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xffx");
+        assert_eq!(
+            r.lenenc_bytes("a").unwrap_err().to_string(),
+            "malformed test: a is cut off"
+        );
     }
 }

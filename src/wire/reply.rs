@@ -44,16 +44,15 @@ impl<'a> OkPacket<'a> {
         } else if caps.contains(Capabilities::TRANSACTIONS) {
             ok.status = Status(r.u16("status")?);
         }
-        if !caps.contains(Capabilities::SESSION_TRACK) {
-            ok.info = r.rest();
-            return Ok(ok);
-        }
-        // Both servers end the packet after the warnings when there is neither text nor state.
+        // Both servers end the packet here when there is neither text nor state.
         if r.remaining() > 0 {
             ok.info = r.lenenc_bytes("info")?;
-            if ok.status.contains(Status::SESSION_STATE_CHANGED) && r.remaining() > 0 {
-                ok.state = r.lenenc_bytes("session state")?;
-            }
+        }
+        if caps.contains(Capabilities::SESSION_TRACK)
+            && ok.status.contains(Status::SESSION_STATE_CHANGED)
+            && r.remaining() > 0
+        {
+            ok.state = r.lenenc_bytes("session state")?;
         }
         Ok(ok)
     }
@@ -76,8 +75,7 @@ impl<'a> OkPacket<'a> {
     }
 
     fn write_as(&self, header: u8, out: &mut Vec<u8>, seq: u8, caps: Capabilities) -> u8 {
-        let tracks = caps.contains(Capabilities::SESSION_TRACK);
-        let with_state = tracks && !self.state.is_empty();
+        let with_state = caps.contains(Capabilities::SESSION_TRACK) && !self.state.is_empty();
         let status = if with_state {
             self.status | Status::SESSION_STATE_CHANGED
         } else {
@@ -93,13 +91,12 @@ impl<'a> OkPacket<'a> {
         } else if caps.contains(Capabilities::TRANSACTIONS) {
             w.u16(status.0);
         }
-        if !tracks {
-            w.bytes(self.info);
-        } else if with_state || !self.info.is_empty() {
+        // The pages call the text the rest of the packet; both servers write its length, whatever the capabilities.
+        if with_state || !self.info.is_empty() {
             w.lenenc_bytes(self.info);
-            if with_state {
-                w.lenenc_bytes(self.state);
-            }
+        }
+        if with_state {
+            w.lenenc_bytes(self.state);
         }
         w.finish()
     }
@@ -196,5 +193,177 @@ impl EofPacket {
         w.u16(self.warnings);
         w.u16(self.status.0);
         w.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::StateChange;
+    use crate::wire::tests::{hex, payload_of};
+
+    const CAPS: Capabilities = Capabilities::PROTOCOL_41;
+    const TRACK: Capabilities = CAPS.union(Capabilities::SESSION_TRACK);
+
+    /// B160: as both servers send them, with and without SESSION_TRACK.
+    #[test]
+    fn ok() {
+        let update = [
+            &b"\x00\x01\x00\x22\x00\x00\x00\x28"[..],
+            b"Rows matched: 2  Changed: 1  Warnings: 0",
+        ]
+        .concat();
+        for caps in [CAPS, TRACK] {
+            let ok = OkPacket::parse(&update, caps).unwrap();
+            assert_eq!(
+                ok,
+                OkPacket {
+                    affected: 1,
+                    status: Status::AUTOCOMMIT | Status::NO_INDEX_USED,
+                    info: b"Rows matched: 2  Changed: 1  Warnings: 0",
+                    ..OkPacket::default()
+                }
+            );
+            assert_eq!(payload_of(|out| ok.write(out, 1, caps)), update);
+
+            let bare = hex("00 00 00 0200 0000");
+            let ok = OkPacket::parse(&bare, caps).unwrap();
+            assert_eq!(ok.status, Status::AUTOCOMMIT);
+            assert_eq!(payload_of(|out| ok.write(out, 1, caps)), bare);
+        }
+    }
+
+    #[test]
+    fn ok_after_log_in_with_a_schema() {
+        let payload = hex("00 00 00 0240 0000 00 09 01 07 06 736274657374");
+        let ok = OkPacket::parse(&payload, TRACK).unwrap();
+        let changes: Vec<_> = ok.changes().collect();
+        assert_eq!(changes, [Ok(StateChange::Schema(b"sbtest"))]);
+        assert_eq!(payload_of(|out| ok.write(out, 2, TRACK)), payload);
+    }
+
+    /// B176: the flag and the block go together, and only to clients that asked.
+    #[test]
+    fn the_state_flag_never_goes_without_its_block() {
+        let changed = Status::AUTOCOMMIT | Status::SESSION_STATE_CHANGED;
+        let with_block = OkPacket {
+            status: Status::AUTOCOMMIT,
+            state: b"\x01\x02\x01x",
+            ..OkPacket::default()
+        };
+        assert_eq!(
+            payload_of(|out| with_block.write(out, 1, TRACK)),
+            hex("00 00 00 0240 0000 00 04 01020178")
+        );
+        assert_eq!(
+            payload_of(|out| with_block.write(out, 1, CAPS)),
+            hex("00 00 00 0200 0000")
+        );
+        let without_block = OkPacket {
+            status: changed,
+            ..OkPacket::default()
+        };
+        assert_eq!(
+            payload_of(|out| without_block.write(out, 1, TRACK)),
+            hex("00 00 00 0200 0000")
+        );
+    }
+
+    #[test]
+    fn ok_at_the_end_of_rows() {
+        let payload = hex("fe 00 00 0200 0100");
+        let ok = OkPacket::parse(&payload, TRACK).unwrap();
+        assert_eq!((ok.status, ok.warnings), (Status::AUTOCOMMIT, 1));
+        assert_eq!(payload_of(|out| ok.write_end(out, 9, TRACK)), payload);
+    }
+
+    #[test]
+    fn ok_before_4_1() {
+        let ok = OkPacket {
+            affected: 300,
+            status: Status::AUTOCOMMIT,
+            ..OkPacket::default()
+        };
+        for (caps, payload) in [
+            (Capabilities::NONE, "00 fc2c01 00"),
+            (Capabilities::TRANSACTIONS, "00 fc2c01 00 0200"),
+        ] {
+            assert_eq!(payload_of(|out| ok.write(out, 1, caps)), hex(payload));
+            assert_eq!(OkPacket::parse(&hex(payload), caps).unwrap().affected, 300);
+        }
+    }
+
+    /// B169: an OK of one byte, and one cut anywhere else.
+    #[test]
+    fn ok_cut_off() {
+        let payload = hex("00 01 00 0240 0000 02 6869 04 01020178");
+        assert!(OkPacket::parse(&payload, TRACK).is_ok());
+        for cut in 0..payload.len() {
+            // After the warnings and after the text an end is an end.
+            let is_whole = cut == 7 || cut == 10;
+            assert_eq!(
+                OkPacket::parse(&payload[..cut], TRACK).is_ok(),
+                is_whole,
+                "cut at {cut}"
+            );
+        }
+        assert_eq!(OkPacket::parse(b"\x01", TRACK).unwrap_err().field, "header");
+    }
+
+    #[test]
+    fn err() {
+        let denied = ErrPacket {
+            code: 1045,
+            sqlstate: Some(*b"28000"),
+            message: b"Access denied",
+        };
+        let payload = b"\xff\x15\x04#28000Access denied";
+        assert_eq!(ErrPacket::parse(payload), Ok(denied));
+        assert_eq!(payload_of(|out| denied.write(out, 1, CAPS)), payload);
+        assert_eq!(
+            payload_of(|out| denied.write(out, 1, Capabilities::NONE)),
+            b"\xff\x15\x04Access denied"
+        );
+    }
+
+    /// B178: before the handshake there is no SQL state.
+    #[test]
+    fn err_without_state() {
+        let payload = b"\xff\x10\x04Too many connections";
+        let full = ErrPacket::parse(payload).unwrap();
+        assert_eq!((full.code, full.sqlstate), (1040, None));
+        assert_eq!(full.message, b"Too many connections");
+        assert_eq!(payload_of(|out| full.write(out, 0, CAPS)), payload);
+        let short = ErrPacket::parse(b"\xff\x10\x04#ab").unwrap();
+        assert_eq!((short.sqlstate, short.message), (None, &b"#ab"[..]));
+    }
+
+    #[test]
+    fn a_progress_report_has_no_state() {
+        let report = ErrPacket::parse(b"\xff\xff\xff#abcdefgh").unwrap();
+        assert_eq!(report.code, ErrPacket::PROGRESS);
+        assert_eq!(report.sqlstate, None);
+    }
+
+    #[test]
+    fn err_without_code() {
+        for payload in [&b""[..], b"\xff", b"\xff\x10", b"\x00\x10\x04"] {
+            assert!(ErrPacket::parse(payload).is_err());
+        }
+    }
+
+    #[test]
+    fn eof() {
+        let eof = EofPacket {
+            warnings: 1,
+            status: Status::AUTOCOMMIT | Status::MORE_RESULTS,
+        };
+        let payload = hex("fe 0100 0a00");
+        assert_eq!(EofPacket::parse(&payload), Ok(eof));
+        assert_eq!(payload_of(|out| eof.write(out, 1)), payload);
+        assert_eq!(EofPacket::parse(b"\xfe"), Ok(EofPacket::default()));
+        for payload in [&b""[..], b"\x00\0\0\0\0", b"\xfe\0", b"\xfe\0\0\0"] {
+            assert!(EofPacket::parse(payload).is_err());
+        }
     }
 }

@@ -91,3 +91,82 @@ impl<'a> Iterator for StateChanges<'a> {
         Some(entry)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(block: &[u8]) -> Vec<StateChange<'_>> {
+        StateChanges::new(block).map(Result::unwrap).collect()
+    }
+
+    /// SET NAMES latin1 on MariaDB: three entries, one variable each.
+    #[test]
+    fn one_entry_for_each_variable() {
+        let block = b"\x00\x1f\x14character_set_client\x09latin1_xx\x00\x0f\x0aautocommit\x03OFF\x01\x07\x06sbtest";
+        assert_eq!(
+            changes(block),
+            [
+                StateChange::Variable {
+                    name: b"character_set_client",
+                    value: b"latin1_xx"
+                },
+                StateChange::Variable {
+                    name: b"autocommit",
+                    value: b"OFF"
+                },
+                StateChange::Schema(b"sbtest"),
+            ]
+        );
+    }
+
+    #[test]
+    fn several_variables_in_one_entry() {
+        let pair = |name, value| StateChange::Variable { name, value };
+        assert_eq!(
+            changes(b"\x00\x08\x01a\x01b\x01c\x01d\x02\x02\x011"),
+            [
+                pair(b"a", b"b"),
+                pair(b"c", b"d"),
+                StateChange::StateChanged(true)
+            ]
+        );
+    }
+
+    #[test]
+    fn every_type() {
+        for (block, change) in [
+            (&b"\x01\x01\x00"[..], StateChange::Schema(b"")),
+            (b"\x02\x02\x011", StateChange::StateChanged(true)),
+            (b"\x02\x02\x010", StateChange::StateChanged(false)),
+            (b"\x03\x08\x00\x06uuid:1", StateChange::Gtids(b"uuid:1")),
+            (
+                b"\x04\x07\x06START;",
+                StateChange::Characteristics(b"START;"),
+            ),
+            (
+                b"\x05\x09\x08T_R___S_",
+                StateChange::TransactionState(b"T_R___S_"),
+            ),
+            (b"\x2a\x03xyz", StateChange::Other(42, b"xyz")),
+        ] {
+            assert_eq!(changes(block), [change]);
+        }
+    }
+
+    #[test]
+    fn an_error_ends_the_walk() {
+        for block in [
+            &b"\x01"[..],
+            b"\x01\x05\x04abc",
+            b"\x01\x03\x04abc\x01\x02\x01x",
+            b"\x00\x02\x01a\x01\x02\x01x",
+            b"\x03\x00\x01\x02\x01x",
+            b"\x01\xfb",
+        ] {
+            let changes: Vec<_> = StateChanges::new(block).collect();
+            assert!(matches!(changes[..], [Err(_)]), "{block:02x?}: {changes:?}");
+        }
+        assert_eq!(changes(b""), []);
+    }
+}

@@ -112,3 +112,83 @@ impl<'a> PacketWriter<'a> {
         write_payload(out, seq, &body)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Packets;
+
+    /// B151 and B152: lengths around 16 MiB - 1, with an empty packet behind an exact multiple; ids go on and wrap.
+    #[test]
+    fn continuation() {
+        for (len, lens) in [
+            (0, &[0][..]),
+            (1, &[1]),
+            (MAX_PAYLOAD - 1, &[MAX_PAYLOAD - 1]),
+            (MAX_PAYLOAD, &[MAX_PAYLOAD, 0]),
+            (MAX_PAYLOAD + 1, &[MAX_PAYLOAD, 1]),
+            (2 * MAX_PAYLOAD, &[MAX_PAYLOAD, MAX_PAYLOAD, 0]),
+            (2 * MAX_PAYLOAD + 1, &[MAX_PAYLOAD, MAX_PAYLOAD, 1]),
+        ] {
+            let payload = vec![b'x'; len];
+            let mut framed = vec![9];
+            let next = write_payload(&mut framed, 254, &payload);
+
+            let mut written = vec![9];
+            let mut w = PacketWriter::begin(&mut written, 254);
+            w.bytes(&payload);
+            assert_eq!(w.finish(), next);
+            assert!(written == framed, "both ways give the same bytes for {len}");
+
+            let mut packets = Packets::new(&framed[1..]);
+            let headers: Vec<Header> = packets.by_ref().map(|(header, _)| header).collect();
+            assert_eq!(packets.rest(), b"");
+            let expected: Vec<Header> = lens
+                .iter()
+                .zip([254, 255, 0])
+                .map(|(&len, seq)| Header { len, seq })
+                .collect();
+            assert_eq!(headers, expected);
+            assert_eq!(next, headers.last().unwrap().seq.wrapping_add(1));
+        }
+    }
+
+    #[test]
+    fn fields() {
+        let mut out = Vec::new();
+        let mut w = PacketWriter::begin(&mut out, 3);
+        w.u8(1);
+        w.u16(0x0102);
+        w.u24(0x01_0203);
+        w.u32(0x0102_0304);
+        w.u64(0x0102_0304_0506_0708);
+        w.nul_bytes(b"ab");
+        w.nul_bytes(b"c\0d");
+        w.lenenc_bytes(b"ef");
+        assert_eq!(w.finish(), 4);
+        assert_eq!(
+            out,
+            b"\x1a\0\0\x03\x01\x02\x01\x03\x02\x01\x04\x03\x02\x01\x08\x07\x06\x05\x04\x03\x02\x01ab\0c\0\x02ef"
+        );
+    }
+
+    #[test]
+    fn shortest_length_encoding() {
+        for (value, bytes) in [
+            (0, &b"\x00"[..]),
+            (250, b"\xfa"),
+            (251, b"\xfc\xfb\x00"),
+            (0xffff, b"\xfc\xff\xff"),
+            (0x01_0000, b"\xfd\x00\x00\x01"),
+            (0xff_ffff, b"\xfd\xff\xff\xff"),
+            (0x0100_0000, b"\xfe\x00\x00\x00\x01\x00\x00\x00\x00"),
+            (u64::MAX, b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff"),
+        ] {
+            let mut out = Vec::new();
+            let mut w = PacketWriter::begin(&mut out, 0);
+            w.lenenc(value);
+            w.finish();
+            assert_eq!(&out[HEADER_LEN..], bytes);
+        }
+    }
+}
