@@ -1,0 +1,186 @@
+//! The `atlas` program as a user runs it: output and exit codes.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn atlas(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_atlas"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("SHOP_PASSWORD")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || {
+        // A program that reads nothing closes its end: no failure of the test.
+        let _ = stdin.write_all(input.as_bytes());
+    });
+    let output = child.wait_with_output().expect("the program ends");
+    writer.join().expect("the input is written");
+    output
+}
+
+fn texts(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8 output");
+    (
+        output.status.code().expect("no signal"),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn one_statement_is_told_in_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, err) = texts(&atlas(
+        folder.path(),
+        &["route", "SELECT a FROM t FOR UPDATE"],
+        "",
+    ));
+    assert_eq!(code, 0);
+    assert_eq!(
+        out,
+        "class: read\nroute: primary\ngroup: main\nreason: locking-read\n"
+    );
+    assert_eq!(
+        err,
+        "atlas: no atlas.toml here: one group \"main\" with replicas is assumed\n"
+    );
+}
+
+#[test]
+fn route_uses_the_file_but_needs_no_password() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("atlas.toml"),
+        "[[groups]]\nname = \"g\"\nprimary = \"h\"\nreplicas = [\"r\"]\n[[users]]\nname = \"u\"\npassword = \"env:SHOP_PASSWORD\"\nread_from = \"primary\"\n",
+    )
+    .unwrap();
+    let (code, out, err) = texts(&atlas(folder.path(), &["route", "SELECT 1"], ""));
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(
+        out,
+        "class: read\nroute: primary\ngroup: g\nreason: account-reads-primary\n"
+    );
+    let (code, out, err) = texts(&atlas(
+        folder.path(),
+        &["route", "--user", "x", "SELECT 1"],
+        "",
+    ));
+    assert_eq!(
+        (code, out.as_str(), err.as_str()),
+        (1, "", "atlas: there is no account \"x\"\n")
+    );
+    let (code, _, err) = texts(&atlas(
+        folder.path(),
+        &["route", "-c", "other.toml", "SELECT 1"],
+        "",
+    ));
+    assert_eq!(
+        (code, err.as_str()),
+        (1, "other.toml: No such file or directory (os error 2)\n")
+    );
+}
+
+#[test]
+fn check_tells_every_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.toml"), "[server]\nworkers = -1\n\n[[groups]]\nname = \"g\"\n\n[[users]]\nname = \"u\"\npassword = \"env:SHOP_PASSWORD\"\n").unwrap();
+    let (code, out, err) = texts(&atlas(folder.path(), &["check", "-c", "x.toml"], ""));
+    assert_eq!((code, err.as_str()), (1, ""));
+    assert_eq!(
+        out,
+        "x.toml:1: note: monitor.user: not given: servers are checked with the account \"u\"\n\
+         x.toml:2: server.workers: -1 is out of range: 0 to 1024\n\
+         x.toml:4: groups[0].primary: missing: the address of the primary, such as \"10.0.0.1:3306\"\n\
+         x.toml:9: users[0].password: the environment variable SHOP_PASSWORD is not set\n"
+    );
+    // Starting says the same, on stderr.
+    let (code, _, err) = texts(&atlas(folder.path(), &["run", "-c", "x.toml"], ""));
+    assert_eq!((code, err), (1, out));
+    let (code, _, err) = texts(&atlas(folder.path(), &["check"], ""));
+    assert_eq!(
+        (code, err.as_str()),
+        (1, "atlas.toml: No such file or directory (os error 2)\n")
+    );
+}
+
+#[test]
+fn check_accepts_what_init_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, example, _) = texts(&atlas(folder.path(), &["init"], ""));
+    assert_eq!(code, 0);
+    let check = |text: &str| {
+        fs::write(folder.path().join("atlas.toml"), text).unwrap();
+        let (code, out, _) = texts(&atlas(folder.path(), &["check"], ""));
+        assert_eq!(code, 0, "{out}");
+        assert!(out.ends_with("atlas.toml: ok\n"), "{out}");
+        out
+    };
+    check(&example);
+    // Nor does it hold a key that is wrong or without effect once the comment sign is taken away.
+    let uncommented: String = example
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest)
+                if rest.starts_with('[')
+                    || rest
+                        .split_once(" = ")
+                        .is_some_and(|(key, _)| !key.contains(' ')) =>
+            {
+                format!("{rest}\n")
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect::<String>()
+        .replace("env:MONITOR_PASSWORD", "x");
+    assert!(uncommented.contains("\nworkers = 0"), "{uncommented}");
+    let out = check(&uncommented);
+    assert!(!out.contains("not acted on"), "{out}");
+    // All keys that have an effect are in it.
+    for key in atlas::config::KEYS
+        .iter()
+        .filter(|key| key.acted == atlas::config::Acted::Yes)
+    {
+        let name = key.path.rsplit('.').next().unwrap();
+        assert!(uncommented.contains(&format!("{name} = ")), "{}", key.path);
+    }
+}
+
+#[test]
+fn usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, _) = texts(&atlas(folder.path(), &["--help"], ""));
+    assert!(
+        code == 0 && out.starts_with("Atlas, a proxy") && out.contains("atlas check"),
+        "{out}"
+    );
+    let (code, out, _) = texts(&atlas(folder.path(), &["--version"], ""));
+    assert_eq!(
+        (code, out),
+        (0, format!("atlas {}\n", env!("CARGO_PKG_VERSION")))
+    );
+    for (arguments, wanted) in [
+        (&["start"][..], "there is no command `start`"),
+        (&["encrypt"][..], "this version does not have `encrypt`"),
+        (
+            &["import-cnf", "old.cnf"][..],
+            "this version does not have `import-cnf`",
+        ),
+        (&["route"][..], "route needs a statement"),
+        (&["check", "--what"][..], "invalid option '--what'"),
+    ] {
+        let (code, out, err) = texts(&atlas(folder.path(), arguments, ""));
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        assert!(
+            err.starts_with(&format!("atlas: {wanted}")) && err.ends_with("Try `atlas --help`.\n"),
+            "{err}"
+        );
+    }
+}
