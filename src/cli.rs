@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use lexopt::prelude::{Long, Short, Value};
 
-use crate::config::{Config, Problem, Severity};
-use crate::control::{LoadError, load_config, load_config_without_passwords};
+use crate::config::{Config, Problem};
+use crate::control::{LoadError, load_config, load_config_alone};
 use crate::server;
 
 /// Where the configuration is when no `-c` says otherwise.
@@ -159,10 +159,7 @@ fn run(path: &Path) -> ExitCode {
     };
     logger::start(config.log.level);
     for note in &config.notes {
-        match note.severity {
-            Severity::Note => log::info!("{note}"),
-            Severity::Warning | Severity::Error => log::warn!("{note}"),
-        }
+        log::warn!("{note}");
     }
     server::run(config, path)
 }
@@ -203,7 +200,7 @@ fn explain(arguments: &RouteArguments) -> ExitCode {
 
 /// The configuration for `atlas route`; none when no file was named and there is none at the default place.
 fn read_for_route(path: Option<&Path>) -> Result<Option<Config>, LoadError> {
-    match load_config_without_passwords(path.unwrap_or_else(|| Path::new(DEFAULT_CONFIG))) {
+    match load_config_alone(path.unwrap_or_else(|| Path::new(DEFAULT_CONFIG))) {
         Ok(config) => Ok(Some(config)),
         Err(LoadError::Unreadable(_, error))
             if path.is_none() && error.kind() == io::ErrorKind::NotFound =>

@@ -81,10 +81,11 @@ impl<'a> Session<'a> {
             return ("primary", "account-reads-primary");
         }
         match group {
-            Some(group) if group.replicas.is_empty() && group.no_replica == NoReplica::Error => {
-                ("refused", "no-replica")
+            Some(group) if group.replicas.is_empty() => {
+                let fails =
+                    group.no_replica == NoReplica::Error || read_from == ReadFrom::ReplicaOnly;
+                (if fails { "refused" } else { "primary" }, "no-replica")
             }
-            Some(group) if group.replicas.is_empty() => ("primary", "no-replica"),
             Some(_) | None => ("replica", "plain-read"),
         }
     }
@@ -184,6 +185,7 @@ mod tests {
             { name = "p", password = "x", group = "a", read_from = "primary" },
             { name = "v", password = "x", group = "b" },
             { name = "w", password = "x", group = "c" },
+            { name = "o", password = "x", group = "c", read_from = "replica-only" },
         ]
     "#;
 
@@ -222,6 +224,12 @@ mod tests {
                 false,
                 "BEGIN",
                 "begin\tprimary\tb\ttransaction-control\n",
+            ),
+            (
+                Some("o"),
+                false,
+                "SELECT 1",
+                "read\trefused\tc\tno-replica\n",
             ),
             (
                 Some("w"),

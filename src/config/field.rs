@@ -25,12 +25,12 @@ pub(super) struct Field<'a> {
 impl<'a> Field<'a> {
     pub(super) fn error(&self, text: impl Into<String>) {
         self.ctx
-            .report(Severity::Error, self.offset, &self.path, text.into());
+            .report(Severity::Error, self.offset, &self.path, &text.into());
     }
 
     pub(super) fn warning(&self, text: impl Into<String>) {
         self.ctx
-            .report(Severity::Warning, self.offset, &self.path, text.into());
+            .report(Severity::Warning, self.offset, &self.path, &text.into());
     }
 
     pub(super) fn env(&self, name: &str) -> Option<String> {

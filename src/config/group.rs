@@ -260,7 +260,15 @@ impl BackendTls {
             ],
             BackendTlsMode::Off,
         );
-        let ca = section.file("ca");
+        let file = |name| match mode {
+            // What is not used need not be there.
+            BackendTlsMode::Off => section.file(name),
+            BackendTlsMode::Preferred
+            | BackendTlsMode::Required
+            | BackendTlsMode::VerifyCa
+            | BackendTlsMode::VerifyIdentity => section.input_file(name),
+        };
+        let ca = file("ca");
         if ca.is_none()
             && matches!(
                 mode,
@@ -269,7 +277,7 @@ impl BackendTls {
         {
             section.missing("ca", "a PEM file with the authorities of the servers' certificates, because the mode verifies them");
         }
-        let identity = match (section.file("cert"), section.file("key")) {
+        let identity = match (file("cert"), file("key")) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
             (Some(_), None) => {

@@ -109,7 +109,7 @@ pub const KEYS: &[Key] = &[
     key("users.group", "", Yes, "group of the account; may be left out when there is only one"),
     key("users.schema", r#""""#, Yes, "default schema of clients that name none"),
     key("users.networks", "[]", Yes, "networks from which the account may log in; empty for all"),
-    key("users.read_from", r#""replica""#, Yes, "where plain reads go: `replica`, `primary`, or `replica-only`"),
+    key("users.read_from", r#""replica""#, Yes, "where plain reads go: `replica`, `primary`, or `replica-only` (they fail when no replica may serve them)"),
     key("users.sharing", r#""transaction""#, No, "when a server connection may be given to another client: after each `transaction`, or after the `session`"),
     key("users.causal", r#""off""#, AsDefault, "reads see earlier writes: `off`, `window:500ms` (reads stay on the primary for that long), `session`, `global`"),
     key("users.max_connections", "0", Yes, "clients of the account at a time; 0 for no limit of its own"),

@@ -27,7 +27,7 @@ pub use group::{
 };
 pub use keys::{Acted, KEYS, Key};
 pub use pool::{BreakerConfig, MonitorConfig, PoolConfig};
-pub use problem::{Problem, Severity};
+pub use problem::{InputFile, Problem, Severity};
 pub use server::{
     AdminConfig, AdminUser, AuthPlugin, ListenAddress, Networks, PinWorkers, ServerConfig,
     ServerTls, ServerTlsMode,
@@ -68,6 +68,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Whether a password stands in the file in clear.
     pub has_clear_passwords: bool,
+    /// Files that must be readable when the configuration is put to use.
+    pub input_files: Vec<InputFile>,
     /// Warnings and notes for the operator.
     pub notes: Vec<Problem>,
 }
@@ -90,19 +92,17 @@ pub fn load(
         // What stands around a mistake may have been read wrongly: nothing else is said before it is right.
         for mistake in mistakes {
             let offset = mistake.span().map_or(text.len(), |span| span.start);
-            ctx.report(Severity::Error, offset, "", mistake.message().to_owned());
+            ctx.report(Severity::Error, offset, "", mistake.message());
         }
         return Err(ctx.into_problems());
     }
     let config = read(&ctx, table.get_ref());
-    let has_clear_passwords = ctx.has_clear_passwords();
     let problems = ctx.into_problems();
     if problems.iter().any(Problem::is_error) {
         return Err(problems);
     }
     Ok(Config {
         notes: problems,
-        has_clear_passwords,
         ..config
     })
 }
@@ -111,7 +111,7 @@ fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
     let root = Section::root(ctx, table);
     let groups = GroupConfig::read_all(&root);
     let users = UserConfig::read_all(&root, &groups);
-    Config {
+    let config = Config {
         server: ServerConfig::read(&root.section("server")),
         admin: AdminConfig::read(&root.section("admin")),
         monitor: MonitorConfig::read(&root, &users),
@@ -124,7 +124,13 @@ fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
         groups,
         users,
         has_clear_passwords: false,
+        input_files: Vec::new(),
         notes: Vec::new(),
+    };
+    Config {
+        has_clear_passwords: ctx.has_clear_passwords(),
+        input_files: ctx.take_input_files(),
+        ..config
     }
 }
 

@@ -57,7 +57,7 @@ impl MonitorConfig {
             };
             root.note(
                 "monitor.user",
-                format!(
+                &format!(
                     "not given: servers are checked with the account \"{}\"",
                     first.backend.user
                 ),

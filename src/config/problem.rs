@@ -1,6 +1,7 @@
 //! What is wrong, or worth knowing, about a configuration file.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// How much a [`Problem`] matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,4 +50,15 @@ impl fmt::Display for Problem {
         }
         f.write_str(&self.text)
     }
+}
+
+/// A file that the configuration names and that must be readable when it is put to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Line in the configuration that names it.
+    pub line: usize,
+    /// Key that names it.
+    pub key: String,
 }

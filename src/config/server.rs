@@ -176,11 +176,12 @@ impl ServerTls {
             ],
             ServerTlsMode::Off,
         );
-        let (cert, key, ca) = (
-            section.file("cert"),
-            section.file("key"),
-            section.file("ca"),
-        );
+        let file = |name| match mode {
+            // What is not used need not be there.
+            ServerTlsMode::Off => section.file(name),
+            ServerTlsMode::Optional | ServerTlsMode::Required => section.input_file(name),
+        };
+        let (cert, key, ca) = (file("cert"), file("key"), file("ca"));
         if mode != ServerTlsMode::Off {
             for (name, file) in [("cert", &cert), ("key", &key)] {
                 if file.is_none() {

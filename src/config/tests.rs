@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::*;
 
+mod mistakes;
+
 fn env(name: &str) -> Option<String> {
     match name {
         "SHOP_PASSWORD" => Some("s3cret".to_owned()),
@@ -126,191 +128,6 @@ fn the_full_file_loads() {
     }
 }
 
-/// Lines to put into a file that is otherwise right, and what must be said about them, in order. The lines of the first
-/// start at line 1; a file is completed with whichever of the two needed sections it lacks.
-#[rustfmt::skip]
-const MISTAKES: &[(&str, &[&str])] = &[
-    // Not TOML: all places, nothing else.
-    ("a = \nb = 08\nc = 'x", &[
-        "1: string values must be quoted, expected literal string",
-        "2: unexpected leading zero, expected nothing",
-        "3: invalid literal string, expected `'`",
-    ]),
-    ("[server]\nworkers = 1\nworkers = 2", &["3: duplicate key"]),
-    // Unknown names.
-    ("[sever]\nlisten = []", &["1: sever: unknown key; did you mean `server`?"]),
-    ("[server]\nlisen = []", &["2: server.lisen: unknown key; did you mean `listen`?"]),
-    ("[server]\nmax-connections = 1", &["2: server.max-connections: unknown key; did you mean `max_connections`?"]),
-    ("[server]\nmin_idle = 1", &["2: server.min_idle: unknown key; there is `pool.min_idle`"]),
-    ("[server.tls]\nzzz = 1", &["2: server.tls.zzz: unknown key; `server.tls` has mode, cert, key, ca"]),
-    ("listen = []", &["1: listen: unknown key; there is `server.listen`"]),
-    ("[server]\n\"a\\nb\" = 1", &["2: server.a?b: unknown key; `server` has listen, admin_listen, http_listen, workers, pin_workers, server_version, auth_plugin, max_connections, drain_timeout, proxy_protocol_from, client_networks, key_file, tls"]),
-    // Wrong types.
-    ("server = 1", &["1: server: expected a table in { } or under its own [header], found a whole number"]),
-    ("[server]\nlisten = 1", &["2: server.listen: expected a string in quotes, found a whole number"]),
-    ("[server]\nlisten = [1, true]", &[
-        "2: server.listen[0]: expected a string in quotes, found a whole number",
-        "2: server.listen[1]: expected a string in quotes, found a boolean",
-    ]),
-    ("[server]\nworkers = \"2\"", &["2: server.workers: expected a whole number, found a string"]),
-    ("[server]\nworkers = 1.5", &["2: server.workers: expected a whole number, found a number"]),
-    ("[server]\nclient_networks = \"10.0.0.0/8\"", &["2: server.client_networks: expected a list in [ ], found a string"]),
-    ("[server]\ndrain_timeout = 30", &["2: server.drain_timeout: expected a duration in quotes with its unit, such as \"10s\" or \"500ms\", found a whole number"]),
-    ("[groups]\nname = \"a\"", &["1: groups: expected a list of tables: write [[groups]] in place of [groups]"]),
-    ("users = 1", &["1: users: expected a list in [ ], found a whole number"]),
-    // Server.
-    ("[server]\nlisten = []", &["2: server.listen: empty: at least one address is needed, such as [\"0.0.0.0:1234\"]"]),
-    ("[server]\nlisten = [\n  \"0.0.0.0:1234\",\n  \"localhost\",\n  \"0.0.0.0:1234\",\n]", &[
-        "4: server.listen[1]: `localhost` is not an address to listen on: write IP:PORT such as \"0.0.0.0:1234\" or \"[::]:1234\", or \"unix:/path/to.sock\"",
-        "5: server.listen[2]: listed twice",
-    ]),
-    ("[server]\nadmin_listen = \"2345\"", &["2: note: server.admin_listen: not acted on by this version", "2: server.admin_listen: `2345` is not IP:PORT, such as \"127.0.0.1:2345\""]),
-    ("[server]\nworkers = -1", &["2: server.workers: -1 is out of range: 0 to 1024"]),
-    ("[server]\nworkers = 99999999999999999999", &["2: server.workers: 99999999999999999999 is out of range: 0 to 1024"]),
-    ("[server]\npin_workers = [0, 1, -1]", &["2: server.pin_workers[2]: -1 is out of range: 0 to 1023"]),
-    ("[server]\npin_workers = []", &["2: server.pin_workers: empty: list the cores, or write true or false"]),
-    ("[server]\npin_workers = \"yes\"", &["2: server.pin_workers: expected true or false, found a string"]),
-    ("[server]\nserver_version = \"8.0\"", &["2: server.server_version: `8.0` is not a server version: three numbers are needed, such as \"8.0.36\" or \"8.0.36-myproxy\", or \"auto\""]),
-    ("[server]\nserver_version = \"\"", &["2: server.server_version: `` is not a server version: three numbers are needed, such as \"8.0.36\" or \"8.0.36-myproxy\", or \"auto\""]),
-    ("[server]\nserver_version = \"8.0.36\\u0000\"", &["2: server.server_version: the version may have printable ASCII characters only"]),
-    ("[server]\nauth_plugin = \"sha256_password\"", &["2: server.auth_plugin: `sha256_password` is not one of \"caching_sha2_password\", \"mysql_native_password\""]),
-    ("[server]\nmax_connections = 0", &["2: server.max_connections: 0 is out of range: 1 to 1000000"]),
-    ("[server]\ndrain_timeout = \"30\"", &["2: server.drain_timeout: `30` is not a duration: write a whole number with ms, s, m, h or d, such as \"500ms\" or \"10s\""]),
-    ("[server]\ndrain_timeout = \"2d\"", &["2: server.drain_timeout: 2d is out of range: 0s to 1d"]),
-    ("[server]\nclient_networks = [\"10.0.0.1/8\", \"x\"]", &[
-        "2: server.client_networks[0]: `10.0.0.1/8` has bits set behind its prefix: write \"10.0.0.0/8\"",
-        "2: server.client_networks[1]: `x` is not a network: write \"10.0.0.0/8\", \"2001:db8::/32\", a single address, or leading octets such as \"192.168.1\"",
-    ]),
-    ("[server]\ntls = { mode = \"require\" }", &["2: server.tls.mode: `require` is not one of \"off\", \"optional\", \"required\"; did you mean \"required\"?"]),
-    ("[server]\n\n[server.tls]\nmode = \"required\"\nkey = \"k.pem\"", &["3: server.tls.cert: missing: a PEM file, because the mode of TLS is not \"off\""]),
-    ("[server]\ntls.mode = \"optional\"", &[
-        "2: server.tls.cert: missing: a PEM file, because the mode of TLS is not \"off\"",
-        "2: server.tls.key: missing: a PEM file, because the mode of TLS is not \"off\"",
-    ]),
-    // Monitor and pool.
-    ("[monitor]\npassword = \"x\"", &["1: note: monitor.user: not given: servers are checked with the account \"shop\"", "2: monitor.password: has no effect without `user`"]),
-    ("[monitor]\nuser = \"m\"", &["1: monitor.password: missing: the password of the account; \"\" when it has none"]),
-    ("[pool]\nmin_idle = 20\nmax_connections = 10\nconnect_timeout = \"0s\"", &[
-        "2: note: pool.min_idle: not acted on by this version",
-        "2: pool.min_idle: `min_idle` (20) is more than `max_connections` (10)",
-        "3: note: pool.max_connections: not acted on by this version",
-        "4: pool.connect_timeout: 0s is out of range: 1ms to 1d",
-    ]),
-    ("[pool]\nbreaker = { failure_ratio = 50 }", &["2: note: pool.breaker: not acted on by this version", "2: pool.breaker.failure_ratio: out of range: 0.01 to 1"]),
-    // Groups.
-    ("[[groups]]\nname = \"a\"", &["1: groups[0].primary: missing: the address of the primary, such as \"10.0.0.1:3306\""]),
-    ("[[groups]]\nprimary = \"a\"", &["1: groups[0].name: missing: a name such as \"main\""]),
-    ("[[groups]]\nname = \"a b\"\nprimary = \"h:1\"", &["2: groups[0].name: a group's name has 1 to 64 letters, digits, `_`, `-` or `.`"]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\n[[groups]]\nname = \"a\"\nprimary = \"h:2\"\n[[users]]\nname = \"u\"\npassword = \"\"\ngroup = \"a\"", &["4: groups[1]: group \"a\" is defined twice"]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:99999\"", &["3: groups[0].primary: `h:99999` is not a server address: write HOST:PORT such as \"10.0.0.1:3306\", \"[::1]:3306\" or \"db1.example:3306\", or \"unix:/path/to.sock\""]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\nreplicas = [\n  { address = \"h:2\", weight = 0 },\n  { weight = 1 },\n  \"h:2\",\n  \"10.0.0.3:3306@2\",\n  { address = \"h:4\", wieght = 2 },\n  5,\n]", &[
-        "5: groups[0].replicas[0].weight: 0 is out of range: 1 to 1000",
-        "6: groups[0].replicas[1].address: missing: the address of the replica, such as \"10.0.0.2:3306\"",
-        "7: groups[0].replicas[2]: replica h:2 is listed twice: give it a weight instead",
-        "8: groups[0].replicas[3]: `10.0.0.3:3306@2` is not a server address: write { address = \"10.0.0.3:3306\", weight = 2 }",
-        "9: groups[0].replicas[4].wieght: unknown key; did you mean `weight`?",
-        "10: groups[0].replicas[5]: expected a table in { } or under its own [header], found a whole number",
-    ]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\nno_replica = \"fail\"\nmax_lag = \"x\"", &[
-        "4: groups[0].no_replica: `fail` is not one of \"primary\", \"error\"",
-        "5: note: groups[0].max_lag: not acted on by this version",
-        "5: groups[0].max_lag: `x` is not a duration: write a whole number with ms, s, m, h or d, such as \"500ms\" or \"10s\"",
-    ]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\ntls = { mode = \"verify_ca\", key = \"k\" }", &[
-        "4: groups[0].tls.cert: missing: the certificate of the private key",
-        "4: groups[0].tls.mode: `verify_ca` is not one of \"off\", \"preferred\", \"required\", \"verify-ca\", \"verify-identity\"; did you mean \"verify-ca\"?",
-    ]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\ntls = { mode = \"verify-ca\", cert = \"c\" }", &[
-        "4: groups[0].tls.ca: missing: a PEM file with the authorities of the servers' certificates, because the mode verifies them",
-        "4: groups[0].tls.key: missing: the private key of the certificate",
-    ]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\nschemas = { shop = \"\", x = 1 }", &[
-        "4: note: groups[0].schemas: not acted on by this version",
-        "4: groups[0].schemas.shop: `` is not a name: 1 to 64 characters are needed",
-        "4: groups[0].schemas.x: expected a string in quotes, found a whole number",
-    ]),
-    // Users.
-    ("[[users]]\nname = \"u\"", &["1: users[0].password: missing: the password of the account, such as \"env:SHOP_PASSWORD\"; \"\" when it has none"]),
-    ("[[users]]\npassword = \"x\"", &["1: users[0].name: missing: the name of the account"]),
-    ("[[users]]\nname = \"\"\npassword = \"x\"", &["2: users[0].name: an account needs a name"]),
-    ("[[users]]\nname = \"u\"\npassword = \"x\"\n[[users]]\nname = \"u\"\npassword = \"y\"", &["4: users[1]: account \"u\" is defined twice"]),
-    ("[[users]]\nname = \"u\"\npassword = \"env:NOPE\"", &["3: users[0].password: the environment variable NOPE is not set"]),
-    ("[[users]]\nname = \"u\"\npassword = [\"env:SHOP_PASSWORD\", \"env:\", \"enc:v1:abc\", \"a\\u0000b\", 1]", &[
-        "3: users[0].password[1]: the environment variable  is not set",
-        "3: users[0].password[2]: encrypted values (enc:v1:…) are not supported by this version: use env:NAME",
-        "3: users[0].password[3]: a password cannot contain a NUL byte",
-        "3: users[0].password[4]: expected a string in quotes, found a whole number",
-    ]),
-    ("[[users]]\nname = \"u\"\npassword = []", &["3: users[0].password: empty: write one password, or a list of them; \"\" for an account without one"]),
-    ("[[users]]\nname = \"u\"\npassword = \"\"\ngroup = \"mian\"", &["4: users[0].group: there is no group \"mian\"; the groups are \"main\"; did you mean \"main\"?"]),
-    ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\n[[groups]]\nname = \"b\"\nprimary = \"h:2\"\n[[users]]\nname = \"u\"\npassword = \"\"", &["7: users[0].group: missing: there are several groups: name one of \"a\", \"b\""]),
-    ("[[users]]\nname = \"u\"\npassword = \"\"\nread_from = \"replicas\"\nsharing = \"no\"\ncausal = \"window\"\nnetworks = [\"?\"]", &[
-        "4: users[0].read_from: `replicas` is not one of \"replica\", \"primary\", \"replica-only\"; did you mean \"replica\"?",
-        "5: note: users[0].sharing: not acted on by this version",
-        "5: users[0].sharing: `no` is not one of \"transaction\", \"session\"",
-        "6: note: users[0].causal: not acted on by this version",
-        "6: users[0].causal: say for how long, such as \"window:500ms\"",
-        "7: users[0].networks[0]: `?` is not a network: write \"10.0.0.0/8\", \"2001:db8::/32\", a single address, or leading octets such as \"192.168.1\"",
-    ]),
-    ("[[users]]\nname = \"u\"\npassword = \"\"\ncausal = \"window:0s\"", &["4: note: users[0].causal: not acted on by this version", "4: users[0].causal: the window is 1ms to 1d"]),
-    ("[[users]]\nname = \"u\"\npassword = \"\"\nbackend = { read_password = \"x\" }", &["4: users[0].backend.read_password: has no effect without `read_user`"]),
-    ("[[users]]\nname = \"u\"\npassword = \"\"\nlimits = { rate = -1 }\nlabels = { \"a-b\" = \"x\" }", &[
-        "4: note: users[0].limits.rate: not acted on by this version",
-        "4: users[0].limits.rate: -1 is out of range: 0 to 100000000",
-        "5: note: users[0].labels: not acted on by this version",
-        "5: users[0].labels.a-b: a label's name has letters, digits and `_`, and does not start with a digit",
-    ]),
-    // Later sections are checked all the same.
-    ("[[tables]]\nname = \"orders\"\nranges = [\n  { from = 5, to = 5, groups = [\"main\"] },\n  { from = \"a\", groups = [] },\n  { to = 6, groups = [\"nope\"] },\n]", &[
-        "1: note: tables: not acted on by this version",
-        "1: tables[0].key: missing: the column that decides the shard",
-        "2: tables[0].name: `orders` is not a table: write schema.table",
-        "4: tables[0].ranges[0]: the range is empty: `from` must be below `to`",
-        "5: tables[0].ranges[1].from: the ends of an int key are \"min\", \"max\", or whole numbers without quotes",
-        "6: warning: tables[0].ranges[2].groups[0]: there is no group \"nope\"",
-    ]),
-    ("[sharding]\nmerge_memory = \"64MB\"", &["1: note: sharding: not acted on by this version", "2: sharding.merge_memory: `64MB` is not a size: write a whole number with B, KiB, MiB or GiB, such as \"64MiB\""]),
-    ("[[rules]]\nmatch = { kind = \"reads\" }\naction = \"deny\"", &[
-        "1: note: rules: not acted on by this version",
-        "1: rules[0].name: missing: a name, which refused clients are told",
-        "2: rules[0].match.kind: `reads` is not one of \"\", \"read\", \"write\"; did you mean \"read\"?",
-        "3: rules[0].action: `deny` is not one of \"reject\", \"route\", \"timeout\", \"limit\", \"mirror\", \"log\", \"allow\"",
-    ]),
-    ("[safety]\nrequire_where = 1", &["2: note: safety.require_where: not acted on by this version", "2: safety.require_where: expected true or false, found a whole number"]),
-    ("[log]\nlevel = \"warning\"", &["2: log.level: `warning` is not one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\""]),
-    ("[admin]\nusers = [{ name = \"a\", role = \"root\" }]", &[
-        "1: note: admin: not acted on by this version",
-        "2: admin.users[0].password: missing: the password of the account",
-        "2: admin.users[0].role: `root` is not one of \"operator\", \"viewer\"",
-    ]),
-];
-
-#[test]
-fn every_mistake_is_told_with_its_line() {
-    for (lines, wanted) in MISTAKES {
-        let mut text = format!("{lines}\n");
-        for (section, rest) in [
-            (
-                "groups",
-                "[[groups]]\nname = \"main\"\nprimary = \"10.0.0.1:3306\"\n",
-            ),
-            ("users", "[[users]]\nname = \"shop\"\npassword = \"x\"\n"),
-            ("monitor", "[monitor]\nuser = \"m\"\npassword = \"x\"\n"),
-        ] {
-            if !lines.contains(&format!("[{section}]")) && !lines.starts_with(section) {
-                text.push_str(rest);
-            }
-        }
-        let problems = load(&text, "f", &env).expect_err(lines);
-        let mut told: Vec<String> = problems.iter().map(|problem| problem.to_string()).collect();
-        let mut wanted: Vec<String> = wanted.iter().map(|text| format!("f:{text}")).collect();
-        // Findings at one place come in no particular order.
-        told.sort();
-        wanted.sort();
-        assert_eq!(told, wanted, "{text}");
-    }
-}
-
 #[test]
 fn an_empty_file_misses_what_is_needed() {
     let problems = load("", "f", &env).unwrap_err();
@@ -375,6 +192,27 @@ fn relative_paths_start_from_the_folder_of_the_file() {
     assert_eq!(config.server.key_file.to_str(), Some("/etc/atlas/k"));
     assert_eq!(config.server.tls.cert.to_str(), Some("/etc/atlas/c.pem"));
     assert_eq!(config.server.tls.key.to_str(), Some("/abs/k.pem"));
+}
+
+#[test]
+fn files_that_must_be_there_are_listed() {
+    let files = |mode: &str| {
+        let text = format!(
+            "{SMALLEST}[server.tls]\nmode = \"{mode}\"\ncert = \"c.pem\"\nkey = \"k.pem\"\nca = \"\"\n"
+        );
+        good(&text).input_files
+    };
+    assert_eq!(files("off"), []);
+    let wanted = [
+        ("c.pem", 11, "server.tls.cert"),
+        ("k.pem", 12, "server.tls.key"),
+    ];
+    let wanted = wanted.map(|(path, line, key)| InputFile {
+        path: path.into(),
+        line,
+        key: key.to_owned(),
+    });
+    assert_eq!(files("required"), wanted);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::field::Field;
 use super::keys::{self, Acted};
-use super::problem::{Problem, Severity};
+use super::problem::{InputFile, Problem, Severity};
 
 /// What all parts of one file share: its name, where its lines are, the environment, and the findings so far.
 pub(super) struct Context<'a> {
@@ -23,6 +23,7 @@ pub(super) struct Context<'a> {
     pub(super) env: &'a dyn Fn(&str) -> Option<String>,
     problems: RefCell<Vec<(usize, Problem)>>,
     has_clear_passwords: Cell<bool>,
+    input_files: RefCell<Vec<InputFile>>,
 }
 
 impl<'a> Context<'a> {
@@ -39,19 +40,36 @@ impl<'a> Context<'a> {
             env,
             problems: RefCell::default(),
             has_clear_passwords: Cell::new(false),
+            input_files: RefCell::default(),
         }
     }
 
-    pub(super) fn report(&self, severity: Severity, offset: usize, key: &str, text: String) {
-        let line = self.line_ends.partition_point(|end| *end < offset) + 1;
+    pub(super) fn report(&self, severity: Severity, offset: usize, key: &str, text: &str) {
         let problem = Problem {
             file: self.file.to_owned(),
-            line,
-            key: key.to_owned(),
+            line: self.line(offset),
+            key: on_one_line(key),
             severity,
-            text,
+            text: on_one_line(text),
         };
         self.problems.borrow_mut().push((offset, problem));
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        self.line_ends.partition_point(|end| *end < offset) + 1
+    }
+
+    /// Remembers a file that must be readable when the configuration is put to use.
+    pub(super) fn needs_file(&self, offset: usize, key: &str, path: PathBuf) {
+        let line = self.line(offset);
+        let key = on_one_line(key);
+        self.input_files
+            .borrow_mut()
+            .push(InputFile { path, line, key });
+    }
+
+    pub(super) fn take_input_files(&self) -> Vec<InputFile> {
+        self.input_files.take()
     }
 
     /// A path in the file; relative ones start from its folder.
@@ -120,7 +138,7 @@ impl<'a> Section<'a> {
             if !known.contains(&name) {
                 let text = format!("unknown key{}", elsewhere(&self.schema, name, &known));
                 self.ctx
-                    .report(Severity::Error, key.span().start, &path, text);
+                    .report(Severity::Error, key.span().start, &path, &text);
                 continue;
             }
             let schema = join(&self.schema, name);
@@ -136,7 +154,7 @@ impl<'a> Section<'a> {
                     Severity::Note,
                     key.span().start,
                     &path,
-                    "not acted on by this version".to_owned(),
+                    "not acted on by this version",
                 );
             }
         }
@@ -215,17 +233,17 @@ impl<'a> Section<'a> {
             Severity::Error,
             self.offset,
             &join(&self.path, name),
-            format!("missing: {text}"),
+            &format!("missing: {text}"),
         );
     }
 
     pub(super) fn error(&self, text: impl Into<String>) {
         self.ctx
-            .report(Severity::Error, self.offset, &self.path, text.into());
+            .report(Severity::Error, self.offset, &self.path, &text.into());
     }
 
     /// A note at the top of this table about something that does not stand in it.
-    pub(super) fn note(&self, key: &str, text: String) {
+    pub(super) fn note(&self, key: &str, text: &str) {
         self.ctx.report(Severity::Note, self.offset, key, text);
     }
 
@@ -266,16 +284,32 @@ impl<'a> Section<'a> {
     pub(super) fn file(&self, name: &str) -> Option<PathBuf> {
         self.get(name).and_then(|field| field.file())
     }
+
+    /// As [`Self::file`], of a file that must be readable when the configuration is put to use.
+    pub(super) fn input_file(&self, name: &str) -> Option<PathBuf> {
+        let field = self.get(name)?;
+        let path = field.file()?;
+        self.ctx.needs_file(field.offset, &field.path, path.clone());
+        Some(path)
+    }
+}
+
+/// What a message quotes from the file may hold anything; the message stays on its line.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
 }
 
 fn join(path: &str, name: &str) -> String {
-    // A name that the user chose may hold anything; a message stays on its line.
-    let name: String = name
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
     if path.is_empty() {
-        name
+        name.to_owned()
     } else {
         format!("{path}.{name}")
     }

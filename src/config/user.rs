@@ -16,7 +16,7 @@ pub enum ReadFrom {
     Replica,
     /// To the primary.
     Primary,
-    /// To replicas, and nothing else is accepted from the account.
+    /// To replicas; with none that may serve them they fail, whatever the group's policy.
     ReplicaOnly,
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::config::{self, Config, Problem, Severity};
+use crate::config::{self, Config, InputFile, Problem, Severity};
 
 /// No configuration is longer: what is, is another kind of file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -41,14 +41,37 @@ impl std::error::Error for LoadError {}
 /// # Errors
 /// When it cannot be read or used.
 pub fn load_config(path: &Path) -> Result<Config, LoadError> {
-    load(path, &|name| std::env::var(name).ok())
+    let config = load(path, &|name| std::env::var(name).ok())?;
+    let missing = unreadable_files(&config, &path.to_string_lossy());
+    if missing.is_empty() {
+        return Ok(config);
+    }
+    let mut problems = config.notes;
+    problems.extend(missing);
+    problems.sort_by_key(|problem| problem.line);
+    Err(LoadError::Problems(problems))
 }
 
-/// As [`load_config`], for uses that need no password: an environment variable that is not set is no mistake.
+/// The files named in the configuration that cannot be opened.
+fn unreadable_files(config: &Config, file: &str) -> Vec<Problem> {
+    let check = |input: &InputFile| {
+        let error = File::open(&input.path).err()?;
+        Some(Problem {
+            file: file.to_owned(),
+            line: input.line,
+            key: input.key.clone(),
+            severity: Severity::Error,
+            text: format!("{}: {error}", input.path.display()),
+        })
+    };
+    config.input_files.iter().filter_map(check).collect()
+}
+
+/// As [`load_config`], for uses that need no password and no other file: one that is not there is no mistake.
 ///
 /// # Errors
 /// When it cannot be read or used.
-pub fn load_config_without_passwords(path: &Path) -> Result<Config, LoadError> {
+pub fn load_config_alone(path: &Path) -> Result<Config, LoadError> {
     load(path, &|_| Some(String::new()))
 }
 
@@ -143,9 +166,21 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_without_passwords_needs_no_environment() {
+    fn a_configuration_can_be_read_alone() {
         let file = file(GOOD.replace("\"x\"", "\"env:ATLAS_TEST_UNSET\"").as_bytes());
         assert!(load_config(file.path()).is_err());
-        assert!(load_config_without_passwords(file.path()).is_ok());
+        assert!(load_config_alone(file.path()).is_ok());
+    }
+
+    #[test]
+    fn files_that_are_named_must_be_there() {
+        let text = format!(
+            "{GOOD}[server.tls]\nmode = \"required\"\ncert = \"/nonexistent/c\"\nkey = \"/dev/null\"\n"
+        );
+        let file = file(text.as_bytes());
+        let path = file.path().display();
+        let told = load_config(file.path()).unwrap_err().to_string();
+        assert!(told.ends_with(&format!("{path}:9: server.tls.cert: /nonexistent/c: No such file or directory (os error 2)\n")), "{told}");
+        assert!(load_config_alone(file.path()).is_ok());
     }
 }

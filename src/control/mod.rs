@@ -2,4 +2,4 @@
 
 mod load;
 
-pub use load::{LoadError, load_config, load_config_without_passwords};
+pub use load::{LoadError, load_config, load_config_alone};
