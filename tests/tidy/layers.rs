@@ -13,17 +13,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     // `Secret` is at home in `auth`.
     ("config", &["auth"]),
     ("metrics", &[]),
-    // Pure decisions.
-    ("pool", &["config"]),
+    // Pure decisions. What a server said about itself (its capabilities, whose grammar it has) is kept by `pool`.
+    ("pool", &["wire", "sql", "config"]),
     ("shard", &["sql", "wire", "config"]),
     ("route", &["sql", "config", "shard", "pool"]),
     (
-        "session",
+        "snapshot",
         &["wire", "sql", "auth", "config", "shard", "route", "pool"],
     ),
     (
-        "snapshot",
-        &["wire", "sql", "auth", "config", "shard", "route", "pool"],
+        "session",
+        &[
+            "wire", "sql", "auth", "config", "shard", "route", "pool", "snapshot",
+        ],
     ),
     // The shell of the data plane.
     (
