@@ -157,6 +157,30 @@ mod tests {
         }
     }
 
+    /// Taken from the wire; the servers accepted these answers: MySQL 9.7.4 (fast path), MariaDB 10.11.19.
+    #[test]
+    fn answers_that_real_servers_accepted() {
+        assert_eq!(
+            hex(&caching_sha2_scramble(
+                b"app-pw",
+                b"\x6a\x65\x14\x1c\x5c\x15\x6b\x23\x47\x55\x08\x25\x68\x72\x07\x7c\x39\x2b\x75\x65"
+            )),
+            "07b7f0aad22c1853501248c2a6ce7584e3ca3285061f9d485d3e80873baaad1b"
+        );
+        assert_eq!(
+            hex(&native_scramble(b"app-pw", b"Iq~F#wRslFXfzQc#|l*)")),
+            "1210476fd9a1c9935dd28e2438b0e3aab9dc52a5"
+        );
+        assert_eq!(
+            hex(&ed25519_sign(
+                b"ed-pw",
+                b"\x60\x40\x24\xce\x56\xd3\x08\xd2\x6b\xe4\x15\x19\x4e\xab\x37\xe6\xc5\xe0\x23\xcd\x44\x04\x11\x4c\xa7\x93\x60\x31\xc7\xbd\xd7\x40"
+            )),
+            "d980c907f158730e7ef138b2e68789f0ee5c02b225d405263d9f71cbbdee6ddb\
+             6d202bd1eadf8632fbe854492e2f22772361c109b0380df5774bcbcdda600b03"
+        );
+    }
+
     #[test]
     fn an_empty_password_is_proved_by_an_empty_response_only() {
         assert!(native_scramble(b"", &COUNTING).is_empty());
