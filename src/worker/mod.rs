@@ -1,1 +1,3 @@
 //! Worker.
+
+pub mod tls;
