@@ -3,11 +3,20 @@
 //! There is no syntax tree here: a scanner walks tokens and a few words decide. When in doubt the
 //! answer is the one that sends a statement to the primary.
 
+mod block;
 mod classify;
+mod comment;
 mod dialect;
 mod effect;
 mod effects;
+mod function;
+mod head;
+mod hint;
+mod keyword;
+mod scan;
+mod schema;
 mod statement;
+mod word;
 
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};

@@ -160,8 +160,10 @@ impl Traits {
     pub const EXPLAINS_WRITE: Self = Self(1 << 17);
     /// The answer tells about one server (`@@read_only`, positions of its log) or waits for it.
     pub const SERVER_STATE: Self = Self(1 << 18);
-    /// The text can be read in two ways; what is known holds for one of them.
+    /// The text can be read in two ways, or servers refuse it; what is known holds for one reading.
     pub const DOUBTFUL: Self = Self(1 << 19);
+    /// A comment asks for the primary (also where the hint that is reported is a group).
+    pub const PRIMARY_HINT: Self = Self(1 << 20);
 
     /// True if every member of `other` is in `self`.
     #[must_use]
@@ -193,7 +195,7 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
-    const NAMES: [(Self, &'static str); 20] = [
+    const NAMES: [(Self, &'static str); 21] = [
         (Self::LOCKING, "locking"),
         (Self::INTO, "into"),
         (Self::LAST_INSERT_ID, "last-insert-id"),
@@ -214,6 +216,7 @@ impl Traits {
         (Self::EXPLAINS_WRITE, "explains-write"),
         (Self::SERVER_STATE, "server-state"),
         (Self::DOUBTFUL, "doubtful"),
+        (Self::PRIMARY_HINT, "primary-hint"),
     ];
 }
 
@@ -385,6 +388,9 @@ impl Statement<'_> {
                     .find(|(x, _)| t.contains(*x))
                     .map(|(_, reason)| *reason)
             })
-            .or_else(|| matches!(self.hint, Some(Hint::Primary)).then_some(Reason::HintPrimary))
+            .or_else(|| {
+                let asks = t.contains(Traits::PRIMARY_HINT) || self.hint == Some(Hint::Primary);
+                asks.then_some(Reason::HintPrimary)
+            })
     }
 }
