@@ -546,6 +546,17 @@ fn the_general_log_tells_where_a_statement_ran() {
             format!("SELECT 'first\nsecond' /* {tag} */")
         );
         assert!(bed.marks().find(&tag).is_empty(), "all that was before");
+
+        let marks = bed.marks();
+        let table = common::unique_name("made");
+        primary.ok(&format!("CREATE TABLE bed.{table}(a INT)"));
+        primary.ok(&format!("DROP TABLE bed.{table}"));
+        bed.wait_replicas();
+        assert_eq!(
+            marks.nodes(&table),
+            [Node::Primary],
+            "not what replication applies"
+        );
     }
 }
 

@@ -16,9 +16,10 @@ mariadb_plugin_dir() {
   else echo "$ATLAS_CACHE/mariadb-plugin"; fi
 }
 
+mariadb_install_client() { have mariadb || apt_install mariadb-client-core; }
 mariadb_install() {
   have mariadbd && have mariadb-install-db || apt_install mariadb-server-core
-  have mariadb && have mariadb-dump && have mariadb-slap || apt_install mariadb-client-core mariadb-client
+  mariadb_install_client
   with_lock mariadb-plugin mariadb_fetch_plugin
 }
 

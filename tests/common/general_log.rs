@@ -6,13 +6,16 @@
 //! MySQL    2026-11-29T20:11:36.369344Z\t    8 Query\tSELECT 1
 //! ```
 //!
+//! A replica also logs what replication applies there (definitions, as statements); that is left out.
+//!
 //! A statement of several lines goes on in the next lines as it stands; a line of it that looks like the head of an entry would be
 //! taken for one.
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
+use std::time::Duration;
 
-use super::{Bed, Node, Server};
+use super::{Bed, Login, Node, Server, Wire};
 
 /// One command that reached a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,30 +30,44 @@ pub struct Entry {
 
 /// The ends of all general logs at one moment.
 #[derive(Clone, Debug)]
-pub struct Marks(Vec<(Server, u64)>);
+pub struct Marks(Vec<Mark>);
+
+#[derive(Clone, Debug)]
+struct Mark {
+    server: Server,
+    /// Where the log ended, in bytes.
+    from: u64,
+    /// The connection ids of replication's own threads.
+    appliers: Vec<u64>,
+}
 
 impl Marks {
     pub fn now(bed: &Bed) -> Self {
-        let mark = |server: &Server| {
-            let len = fs::metadata(&server.general_log).map_or(0, |file| file.len());
-            (server.clone(), len)
+        let mark = |server: &Server| Mark {
+            from: fs::metadata(&server.general_log).map_or(0, |file| file.len()),
+            appliers: appliers(server),
+            server: server.clone(),
         };
         Self(bed.servers().iter().map(mark).collect())
     }
 
     /// What arrived at that server since.
     pub fn entries(&self, node: Node) -> Vec<Entry> {
-        let (server, from) = self
+        let mark = self
             .0
             .iter()
-            .find(|(server, _)| server.node == node)
+            .find(|mark| mark.server.node == node)
             .expect("all four are there");
+        let log = &mark.server.general_log;
         let mut text = Vec::new();
-        let mut file = fs::File::open(&server.general_log)
-            .unwrap_or_else(|error| panic!("{}: {error}", server.general_log.display()));
-        file.seek(SeekFrom::Start(*from)).expect("seek in a log");
+        let mut file =
+            fs::File::open(log).unwrap_or_else(|error| panic!("{}: {error}", log.display()));
+        file.seek(SeekFrom::Start(mark.from))
+            .expect("seek in a log");
         file.read_to_end(&mut text).expect("read a log");
-        parse(&String::from_utf8_lossy(&text))
+        let mut entries = parse(&String::from_utf8_lossy(&text));
+        entries.retain(|entry| !mark.appliers.contains(&entry.connection));
+        entries
     }
 
     /// Where something with `tag` in its text arrived since: one item for each command, in the order primary, replicas, second. A
@@ -80,6 +97,18 @@ impl Marks {
         let nodes = self.nodes(tag);
         !nodes.is_empty() && nodes.iter().all(|node| allowed.contains(node))
     }
+}
+
+/// The connection ids of the replication threads of a server. None for a server that a test has stopped.
+fn appliers(server: &Server) -> Vec<u64> {
+    let greeted = Wire::greet_within(server.address, Duration::from_secs(2));
+    let Ok(mut root) = greeted.and_then(|wire| wire.log_in(&Login::root())) else {
+        return Vec::new();
+    };
+    let rows = root.query("SHOW PROCESSLIST").rows().into_iter();
+    rows.filter(|row| row[1].as_deref() == Some("system user"))
+        .filter_map(|row| row[0].as_deref()?.parse().ok())
+        .collect()
 }
 
 /// Cuts the text of a log into its entries. What stands before the first head is dropped.

@@ -68,20 +68,25 @@ impl Wire {
     /// The same over a unix socket.
     pub fn try_connect_unix(path: &Path, login: &Login) -> Result<Self, Refused> {
         let stream = UnixStream::connect(path).map_err(|e| Refused::Connect(e.to_string()))?;
-        Self::start(Link::new(Stream::Unix(stream)), true)?.log_in(login)
+        Self::start(Link::new(Stream::Unix(stream)), true, TIMEOUT)?.log_in(login)
     }
 
     /// Connects and reads the greeting, no more: for tests that send log-ins of their own making, or none.
     pub fn greet(address: SocketAddr) -> Result<Self, Refused> {
-        let stream = TcpStream::connect_timeout(&address, TIMEOUT)
+        Self::greet_within(address, TIMEOUT)
+    }
+
+    /// The same, for servers that may hang; later reads wait as long.
+    pub fn greet_within(address: SocketAddr, timeout: Duration) -> Result<Self, Refused> {
+        let stream = TcpStream::connect_timeout(&address, timeout)
             .map_err(|error| Refused::Connect(error.to_string()))?;
         // Each write of a test is a segment of its own.
         stream.set_nodelay(true).expect("TCP_NODELAY");
-        Self::start(Link::new(Stream::Tcp(stream)), false)
+        Self::start(Link::new(Stream::Tcp(stream)), false, timeout)
     }
 
-    fn start(mut link: Link, unix: bool) -> Result<Self, Refused> {
-        link.set_timeout(TIMEOUT);
+    fn start(mut link: Link, unix: bool, timeout: Duration) -> Result<Self, Refused> {
+        link.set_timeout(timeout);
         let greeting = link.read()?.in_part(Part::Greeting);
         if greeting.first() == 0xff {
             let (code, state, text) = error_of(&greeting);
