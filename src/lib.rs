@@ -1,4 +1,39 @@
 //! Atlas, a proxy for MySQL and MariaDB.
+//!
+//! Everything that *decides* is a pure state machine driven by (input, now); everything that *does* is a thin mio shell.
+//! This page is the map; each room's first lines say what lives there.
+//!
+//! ```text
+//! main ─ cli ─ server                    assembly, no logic
+//! control                                checks, signals, files (own threads)
+//! worker                                 data-plane shell: sockets, clock, TLS; one event loop a thread
+//! snapshot  session  pool  route         pure decisions
+//! wire  sql  auth  config                pure formats and values
+//! ```
+//!
+//! A room may use what stands below it and, of its own layer, what `tests/tidy.rs` lists; never what stands above. The pure
+//! rooms name no sockets, clock, threads, files or entropy: time and random bytes come in as arguments.
+//!
+//! # A statement's way
+//!
+//! 1. `worker::client` reads into the client's buffer and shows the session what is there.
+//! 2. `session::command` cuts the command, `sql::classify` says what it is, `route::decide` where it goes.
+//! 3. `session::sync` makes sure that the server connection is there and has the session's state.
+//! 4. The command's bytes go from the client's buffer to the server's socket as they are.
+//! 5. `worker::backend` reads the reply into the worker's one scratch buffer; `session::track` walks its packet headers, and
+//!    the bytes go to the client's socket as they are.
+//! 6. At the reply's end the session notes what the statement changed (`session::state`).
+//!
+//! What a socket does not take is kept with its connection, and whoever feeds it is not read until it has.
+//!
+//! # Words
+//!
+//! *client*: who connects to Atlas. *host*: a server in the configuration. *group*: a primary and its replicas. *backend* or
+//! server connection: a connection to a host. *role*: which of a session's two server connections. *session*: one client's
+//! state machine. *pin*: a reason for which reads stay on the primary. *replay*: saying to one server connection what the
+//! client said to the other. *worker*: one event loop. *snapshot*: the compiled configuration.
+
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod auth;
 pub mod cli;

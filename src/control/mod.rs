@@ -1,5 +1,14 @@
-//! Control.
+//! The control plane: reading the configuration, checking servers, signals. Threads here may block; nothing here is on a
+//! statement's way.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "files, threads, blocking sockets and the clock are control's business"
+)]
 
 mod load;
+pub mod probe;
+pub mod signal;
 
 pub use load::{LoadError, load_config, load_config_alone};

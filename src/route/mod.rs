@@ -1,1 +1,125 @@
-//! Route.
+//! Where a statement goes: one function over what the statement is and what the session is in the middle of.
+//! Choosing a host among replicas is `balance`; nothing here knows connections.
+
+mod balance;
+
+pub use balance::{Balance, Candidate};
+
+use crate::config::ReadFrom;
+use crate::session::{Pins, Role};
+use crate::sql::{self, Hint, Statement, Traits};
+
+/// What of a session matters to a route.
+#[derive(Debug, Clone, Copy)]
+pub struct View {
+    /// Status flag of the primary's last reply.
+    pub in_transaction: bool,
+    /// Status flag of the primary's last reply.
+    pub autocommit: bool,
+    /// What holds reads on the primary.
+    pub pins: Pins,
+    /// The connection that ran the previous statement.
+    pub last: Option<Role>,
+    /// The account's rule.
+    pub read_from: ReadFrom,
+}
+
+/// Why a statement goes where it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A plain read; it may be answered by a replica.
+    PlainRead,
+    /// The statement itself wants the primary.
+    Statement(sql::Reason),
+    /// A transaction is open.
+    InTransaction,
+    /// autocommit is off.
+    AutocommitOff,
+    /// The session's state is on the primary only.
+    Pinned(Pins),
+    /// It asks about the previous statement, so it follows that one.
+    Follows,
+    /// The account reads from the primary.
+    Account,
+    /// No replica may serve it and the group's policy sends it to the primary.
+    NoReplica,
+}
+
+impl Reason {
+    /// The stable name that `atlas route`, `EXPLAIN ROUTE` and counters show.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PlainRead => "plain-read",
+            Self::Statement(reason) => reason.as_str(),
+            Self::InTransaction => "in-transaction",
+            Self::AutocommitOff => "autocommit-off",
+            Self::Pinned(pins) => pins.as_str(),
+            Self::Follows => "follows-previous-statement",
+            Self::Account => "account-reads-primary",
+            Self::NoReplica => "no-replica",
+        }
+    }
+}
+
+/// A decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// Which of the session's connections.
+    pub role: Role,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Decides for a text statement. A prepared one is decided by [`decide_read`] with the facts noted at its prepare.
+#[must_use]
+pub fn decide(statement: &Statement<'_>, view: &View) -> Route {
+    if let Some(reason) = statement.wants_primary() {
+        let elsewhere = Traits::CONNECTION_ID | Traits::SERVER_STATE | Traits::UNKNOWN_FUNCTION;
+        if reason == sql::Reason::Diagnostics && !statement.traits.intersects(elsewhere) {
+            return follow(view);
+        }
+        return Route {
+            role: Role::Primary,
+            reason: Reason::Statement(reason),
+        };
+    }
+    let uses_variables = statement.traits.contains(Traits::USER_VAR_READ);
+    // The hint for the primary is among the statement's own reasons; that for a replica overrides the account's rule only.
+    let hinted = matches!(statement.hint, Some(Hint::Replica));
+    decide_read(view, uses_variables, hinted)
+}
+
+/// Decides for a statement known to be a plain read.
+#[must_use]
+pub fn decide_read(view: &View, uses_variables: bool, hinted: bool) -> Route {
+    let primary = |reason| Route {
+        role: Role::Primary,
+        reason,
+    };
+    if view.in_transaction {
+        return primary(Reason::InTransaction);
+    }
+    if !view.autocommit {
+        return primary(Reason::AutocommitOff);
+    }
+    if view.pins.hold_reads() || (uses_variables && view.pins.any_of(Pins::USER_VARIABLES)) {
+        return primary(Reason::Pinned(view.pins));
+    }
+    if view.read_from == ReadFrom::Primary && !hinted {
+        return primary(Reason::Account);
+    }
+    Route {
+        role: Role::Replica,
+        reason: Reason::PlainRead,
+    }
+}
+
+/// A statement about the previous one goes where that one ran.
+#[must_use]
+pub fn follow(view: &View) -> Route {
+    Route {
+        role: view.last.unwrap_or(Role::Primary),
+        reason: Reason::Follows,
+    }
+}

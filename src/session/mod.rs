@@ -1,1 +1,527 @@
-//! Session.
+//! One client's session: the pure machine between a client's bytes and its two server connections.
+//!
+//! Drive it like this: hand the client's unconsumed bytes to [`Session::on_client`] whenever there are more of them or
+//! [`Session::wants`] says that it would look at them again; hand a server's bytes to [`Session::on_backend`]; tell it of
+//! connections that opened, failed or were lost. After each call carry out the [`Outputs`] in order.
+//!
+//! ```text
+//! login ─► command: parse ─► route ─► connection there? in the right state? ─► forward ─► reply ─► command …
+//!                                       │ Open, wait       │ replay, swallow
+//! ```
+//!
+//! A command stays at the front of the client's bytes until nothing can make it run again: reads until the first byte of
+//! the reply (so that another replica may answer), statements that change the session until their reply's end (so that
+//! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
+
+mod command;
+mod fault;
+mod io;
+mod local;
+mod login;
+mod prepared;
+mod reply;
+mod state;
+mod stmt;
+mod sync;
+mod track;
+mod upstream;
+
+pub use fault::Fault;
+pub use io::{Access, Output, Outputs, Role};
+pub use local::{client_id, worker_of};
+pub use state::{Pins, Replay};
+pub use track::{BadReply, Expect, Outcome, TrackEvent, Tracker, Walk};
+pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
+
+use crate::config::ReadFrom;
+use crate::pool::{HostId, Offer};
+use crate::route::{Reason, View};
+use crate::snapshot::{Account, Group, Snapshot};
+use crate::sql::{Dialect, Server};
+use crate::wire::{Capabilities, Status};
+
+/// What a session may look at while it works; made anew by the shell for each call.
+pub struct Cx<'a> {
+    /// Accounts, groups, hosts.
+    pub snapshot: &'a Snapshot,
+    /// What clients are told of the servers.
+    pub offer: &'a Offer,
+    /// Twenty fresh random bytes, none of them zero.
+    pub nonce: &'a mut dyn FnMut() -> [u8; 20],
+}
+
+impl std::fmt::Debug for Cx<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cx").finish_non_exhaustive()
+    }
+}
+
+/// Where a client comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// An address.
+    Ip(std::net::IpAddr),
+    /// A unix socket of this machine.
+    Local,
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ip(ip) => ip.to_canonical().fmt(f),
+            Self::Local => f.write_str("localhost"),
+        }
+    }
+}
+
+/// Whether and when the session wants to see the client's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    /// Not now: a reply, a connection or the end is awaited. Do not read from the client.
+    Nothing,
+    /// When this many unconsumed bytes are there (in one piece).
+    Bytes(usize),
+}
+
+/// A command up to this size (bytes, with its header) is looked at whole; of a longer one only the head.
+pub const COMMAND_WHOLE_MAX: usize = 1024 * 1024;
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Session {
+    id: u32,
+    peer: Peer,
+    phase: Phase,
+    capabilities: Capabilities,
+    identity: Box<Identity>,
+    account: usize,
+    links: [Link; 2],
+    state: state::State,
+    statements: stmt::Statements,
+    /// Status flags as the client knows them: those of the primary's last reply.
+    status: Status,
+    server: Server,
+    version: u32,
+    /// The connection that ran the previous statement, and whether it is still the same one.
+    last: Option<Last>,
+    last_route: Option<(Role, Reason)>,
+    want: usize,
+    upload: Option<Upload>,
+    reply: Option<Reply>,
+    sync: Option<sync::Sync>,
+    waiting: Option<Role>,
+    /// Another client, of this id, is being killed for this one.
+    killing: Option<u32>,
+    /// The facts of the statement that is being prepared.
+    preparing: Option<Box<stmt::Prepared>>,
+    attempt: Attempt,
+    /// LAST_INSERT_ID() was lost with the primary's connection.
+    insert_id_lost: bool,
+    insert_id_set: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Login(Box<login::Login>),
+    Command,
+    Closed,
+}
+
+/// What the client's log-in packet said, as far as server connections repeat it.
+#[derive(Debug, Default)]
+struct Identity {
+    user: Vec<u8>,
+    max_packet: u32,
+    charset: u16,
+    attributes: Box<[u8]>,
+    nonce: [u8; 20],
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    state: LinkState,
+    host: Option<HostId>,
+    thread_id: u32,
+    capabilities: Capabilities,
+    status: Status,
+    /// The serial of the session state that this connection has.
+    applied: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LinkState {
+    #[default]
+    Absent,
+    Opening,
+    Ready,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    role: Role,
+    lost: bool,
+}
+
+/// The rest of a command longer than what was seen of it.
+#[derive(Debug)]
+struct Upload {
+    /// Where it goes; `None` when nobody wants it any more.
+    to: Option<Role>,
+    access: Access,
+    /// Bytes left of the current frame.
+    left: usize,
+    /// Another frame of the same packet follows.
+    more: bool,
+    /// It is a file for LOAD DATA LOCAL: ends with an empty packet.
+    is_file: bool,
+}
+
+/// The reply that is being received for the client's command.
+#[derive(Debug)]
+struct Reply {
+    role: Role,
+    tracker: Tracker,
+    command: Running,
+}
+
+/// What must be remembered of a command until its reply has ended.
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    what: What,
+    /// Bytes at the front of the client's input that are still this command.
+    retained: usize,
+    /// It may be sent again elsewhere as long as no byte of its reply was passed on.
+    may_retry: bool,
+    /// It asks about the previous statement or is no statement, so it does not become the previous one.
+    keeps_last: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// A text; the SQL starts at this offset of the retained bytes. Its traits decide what is noted.
+    Query {
+        at: usize,
+        traits: crate::sql::Traits,
+        kind: crate::sql::Kind,
+    },
+    /// A text too long to be looked at whole.
+    LongQuery(crate::sql::Kind),
+    /// A prepare for this client id; the facts wait in `Session::statements`.
+    Prepare(u32),
+    /// An execution of the statement with this id of the client's.
+    Execute { id: u32, kind: crate::sql::Kind },
+    /// COM_INIT_DB; the name is in the retained bytes.
+    InitDb,
+    /// COM_SET_OPTION with this option.
+    SetOption(u16),
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// Nothing to be noted.
+    Plain,
+}
+
+/// What has been tried for the command at the front.
+#[derive(Debug, Default)]
+struct Attempt {
+    avoid: Option<HostId>,
+    failures: u8,
+    force_primary: bool,
+    why: String,
+}
+
+/// A read is tried on so many connections before it goes to the primary or fails.
+const READ_ATTEMPTS: u8 = 3;
+
+impl Session {
+    /// A session for a client that has just connected. The greeting is in the outputs.
+    pub fn new(id: u32, peer: Peer, cx: &mut Cx<'_>, out: &mut Outputs) -> Self {
+        let nonce = (cx.nonce)();
+        let facts = &cx.offer.facts;
+        let mut session = Self {
+            id,
+            peer,
+            phase: Phase::Login(Box::new(login::Login::new())),
+            capabilities: Capabilities::NONE,
+            identity: Box::new(Identity {
+                nonce,
+                ..Identity::default()
+            }),
+            account: 0,
+            links: Default::default(),
+            state: state::State::default(),
+            statements: stmt::Statements::default(),
+            status: facts
+                .status
+                .intersection(Status::AUTOCOMMIT | Status::NO_BACKSLASH_ESCAPES),
+            server: facts.server(),
+            version: facts.version_number(),
+            last: None,
+            last_route: None,
+            want: 4,
+            upload: None,
+            reply: None,
+            sync: None,
+            waiting: None,
+            killing: None,
+            preparing: None,
+            attempt: Attempt::default(),
+            insert_id_lost: false,
+            insert_id_set: false,
+        };
+        session.greet(cx, out);
+        session
+    }
+
+    /// The id that the client was told.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Whether log-in is over.
+    #[must_use]
+    pub fn is_logged_in(&self) -> bool {
+        matches!(self.phase, Phase::Command)
+    }
+
+    /// Whether the session is over.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed)
+    }
+
+    /// Nothing is going on and nothing would be lost by closing: for draining.
+    #[must_use]
+    pub fn is_between_transactions(&self) -> bool {
+        self.is_idle() && !self.status.contains(Status::IN_TRANS)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.wants() != Wants::Nothing && self.upload.is_none()
+    }
+
+    /// Which of the session's connections runs a statement now, with the server's id of it.
+    #[must_use]
+    pub fn running(&self) -> Option<(Role, u32)> {
+        let role = self.reply.as_ref()?.role;
+        Some((role, self.link(role).thread_id))
+    }
+
+    /// See [`Wants`].
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        let is_over = match &self.phase {
+            Phase::Closed => true,
+            Phase::Login(login) => !login.awaits_client(),
+            Phase::Command => false,
+        };
+        if is_over || self.waiting.is_some() || self.sync.is_some() || self.killing.is_some() {
+            return Wants::Nothing;
+        }
+        match (&self.upload, &self.reply) {
+            (Some(_), _) => Wants::Bytes(1),
+            (None, Some(_)) => Wants::Nothing,
+            (None, None) => Wants::Bytes(self.want),
+        }
+    }
+
+    /// Looks at the client's unconsumed bytes, from the first.
+    pub fn on_client(&mut self, cx: &mut Cx<'_>, input: &mut [u8], out: &mut Outputs) {
+        let mut at = 0;
+        loop {
+            if self.wants() == Wants::Nothing {
+                break;
+            }
+            let rest = input.get_mut(at..).unwrap_or_default();
+            let before = out.list.len();
+            let consumed = if self.upload.is_some() {
+                self.upload(rest, at, out)
+            } else if let Wants::Bytes(n) = self.wants()
+                && rest.len() < n
+            {
+                break;
+            } else if matches!(self.phase, Phase::Login(_)) {
+                self.on_login(cx, rest, out)
+            } else {
+                self.on_command(cx, rest, at, out)
+            };
+            at += consumed;
+            if consumed == 0 && out.list.len() == before && self.upload.is_none() {
+                break;
+            }
+            if consumed == 0 && !self.is_idle() {
+                break;
+            }
+        }
+        if at > 0 {
+            out.push(Output::Consume(at));
+        }
+    }
+
+    /// Forwards what there is of a long command or of a file; gives the number of bytes dealt with.
+    fn upload(&mut self, rest: &[u8], at: usize, out: &mut Outputs) -> usize {
+        let Some(upload) = &mut self.upload else {
+            return 0;
+        };
+        let mut end = 0_usize;
+        let mut done = false;
+        while end < rest.len() {
+            if upload.left == 0 {
+                let Some(header) = crate::wire::Header::parse(rest.get(end..).unwrap_or_default())
+                else {
+                    break;
+                };
+                let continues = upload.more;
+                upload.more = header.len == crate::wire::MAX_PAYLOAD;
+                upload.left = header.len;
+                end += 4;
+                // Behind a full frame an empty one only says that the packet ended there. Elsewhere it ends a file.
+                if header.len == 0 && !(upload.is_file && continues) {
+                    done = true;
+                    break;
+                }
+                continue;
+            }
+            let step = upload.left.min(rest.len() - end);
+            upload.left -= step;
+            end += step;
+            if upload.left == 0 && !upload.more && !upload.is_file {
+                done = true;
+                break;
+            }
+        }
+        if let (Some(role), true) = (upload.to, end > 0) {
+            out.push(Output::ForwardToBackend {
+                role,
+                range: at..at + end,
+                access: upload.access,
+            });
+        }
+        if done {
+            self.upload = None;
+        }
+        end
+    }
+
+    /// The client's socket was closed. Whatever still runs for it is killed with its connection.
+    pub fn on_client_closed(&mut self, out: &mut Outputs) {
+        let running = self.running().map(|(role, _)| role);
+        for role in Role::BOTH {
+            if self.link(role).state != LinkState::Absent {
+                out.push(Output::CloseBackend {
+                    role,
+                    kill: running == Some(role),
+                });
+                *self.link_mut(role) = Link::default();
+            }
+        }
+        self.phase = Phase::Closed;
+    }
+
+    /// How the shell is to log in to a server for this session.
+    #[must_use]
+    pub fn wish(
+        &self,
+        role: Role,
+        snapshot: &Snapshot,
+        tls: TlsWish,
+        local: bool,
+    ) -> (Wish, Credentials) {
+        let account = self.account(snapshot);
+        let backend = &account.backend[role as usize];
+        // What shapes bytes must be there; the rest may be missing on one of the servers.
+        let shaping = Capabilities::DEPRECATE_EOF
+            | Capabilities::SESSION_TRACK
+            | Capabilities::OPTIONAL_RESULTSET_METADATA
+            | Capabilities::QUERY_ATTRIBUTES
+            | Capabilities::MARIADB_CACHE_METADATA
+            | Capabilities::MARIADB_EXTENDED_METADATA
+            | Capabilities::MARIADB_STMT_BULK_OPERATIONS;
+        let wish = Wish {
+            capabilities: self.capabilities,
+            needed: self.capabilities.intersection(shaping),
+            max_packet: self.identity.max_packet,
+            charset: self.identity.charset,
+            schema: self.state.schema().map(<[u8]>::to_vec),
+            attributes: self.identity.attributes.clone(),
+            tls,
+            local,
+        };
+        (
+            wish,
+            Credentials {
+                user: backend.user.clone(),
+                passwords: backend.passwords.clone(),
+            },
+        )
+    }
+
+    fn account<'s>(&self, snapshot: &'s Snapshot) -> &'s Account {
+        &snapshot.accounts[self.account]
+    }
+
+    fn group<'s>(&self, snapshot: &'s Snapshot) -> &'s Group {
+        &snapshot.groups[self.account(snapshot).group]
+    }
+
+    /// The group that the session belongs to.
+    #[must_use]
+    pub fn group_index(&self, snapshot: &Snapshot) -> usize {
+        self.account(snapshot).group
+    }
+
+    fn link(&self, role: Role) -> &Link {
+        &self.links[role as usize]
+    }
+
+    fn link_mut(&mut self, role: Role) -> &mut Link {
+        &mut self.links[role as usize]
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect {
+            server: self.server,
+            version: self.version,
+            charset: self.state.charset(),
+            ansi_quotes: self.state.ansi_quotes().unwrap_or(false),
+            no_backslash_escapes: self.status.contains(Status::NO_BACKSLASH_ESCAPES),
+        }
+    }
+
+    fn view(&self, read_from: ReadFrom) -> View {
+        View {
+            in_transaction: self.status.contains(Status::IN_TRANS),
+            autocommit: self.status.contains(Status::AUTOCOMMIT),
+            pins: self.state.pins(),
+            last: self.last.map(|last| last.role),
+            read_from,
+        }
+    }
+
+    /// Losing the primary's connection now would lose something that the client relies on.
+    fn is_bound(&self) -> bool {
+        self.status.contains(Status::IN_TRANS)
+            || !self.status.contains(Status::AUTOCOMMIT)
+            || self.state.pins().bind_connection()
+            || self.statements.bound_to_primary()
+    }
+
+    fn close(&mut self, out: &mut Outputs) {
+        self.on_client_closed(out);
+        out.push(Output::CloseClient);
+    }
+
+    /// Sends an error as the whole reply to the command at the front and goes on.
+    fn refuse(&mut self, fault: &Fault, seq: u8, out: &mut Outputs) {
+        let capabilities = self.capabilities;
+        out.client(|buffer| {
+            fault.write(buffer, seq, capabilities);
+        });
+    }
+
+    /// Sends an error and ends the session.
+    fn refuse_and_close(&mut self, fault: &Fault, seq: u8, out: &mut Outputs) {
+        self.refuse(fault, seq, out);
+        self.close(out);
+    }
+}

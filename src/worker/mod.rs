@@ -1,3 +1,324 @@
-//! Worker.
+//! The data plane's shell: one event loop with its listeners, clients, server connections and timers. It carries bytes
+//! between sockets and sessions and does what sessions ask for; what is right to do is decided in `session`.
+//!
+//! A turn of the loop: wait, note what became ready, let each ready connection work within a budget, fire due timers. Sockets
+//! are registered once, edge-triggered; readiness is remembered in `conn`. A point query costs two waits, two reads and two
+//! writes.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is the shell: sockets and the clock are its business"
+)]
+
+mod backend;
+mod buffer;
+mod client;
+mod conn;
+mod listener;
+mod mailbox;
+mod perform;
+mod shared;
+mod slots;
+mod sys;
+mod timer;
 pub mod tls;
+mod token;
+
+pub use conn::Socket;
+pub use listener::Listener;
+pub use mailbox::{Mailbox, Message, mailbox};
+pub use shared::Shared;
+pub use slots::Key;
+pub use sys::{allowed_cores, pin_to, raise_descriptor_limit};
+pub use token::Target;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use mio::{Events, Poll};
+
+use self::backend::Backend;
+use self::buffer::Pool;
+use self::client::Client;
+use self::slots::Slots;
+use self::timer::{Timer, Timers};
+use crate::pool::HostId;
+use crate::route::Balance;
+use crate::session::{Failure, Outputs, Role};
+
+/// Bytes read from a server at a time. The same as the plain relay that benchmarks compare with.
+const SCRATCH: usize = 64 * 1024;
+/// A connection works through so many reads before others have their turn.
+const READS_PER_TURN: usize = 8;
+
+/// One event loop.
+#[derive(Debug)]
+pub struct Worker {
+    index: usize,
+    poll: Poll,
+    shared: Arc<Shared>,
+    messages: Receiver<Message>,
+    listeners: Vec<Listener>,
+    clients: Slots<Client>,
+    backends: Slots<Backend>,
+    balances: Vec<Balance>,
+    timers: Timers,
+    buffers: Pool,
+    scratch: Vec<u8>,
+    outputs: Outputs,
+    /// Connections that had more to do than their turn allowed.
+    again: VecDeque<Target>,
+    /// What came up while outputs were carried out.
+    deferred: VecDeque<Deferred>,
+    client_count: u32,
+    draining: bool,
+    stopped: bool,
+}
+
+/// Something to be told to a session after its outputs have been carried out.
+#[derive(Debug)]
+enum Deferred {
+    OpenFailed {
+        client: Key,
+        role: Role,
+        host: Option<HostId>,
+        failure: Failure,
+    },
+    WriteRefused {
+        client: Key,
+        host: HostId,
+    },
+    KillDone {
+        client: Key,
+        found: bool,
+    },
+}
+
+impl Worker {
+    /// A worker over its poll (whose waker the mailbox has) and its listeners.
+    ///
+    /// # Errors
+    /// The kernel's, when a listener cannot be registered.
+    pub fn new(
+        index: usize,
+        poll: Poll,
+        shared: Arc<Shared>,
+        messages: Receiver<Message>,
+        mut listeners: Vec<Listener>,
+    ) -> std::io::Result<Self> {
+        for (place, listener) in listeners.iter_mut().enumerate() {
+            listener.register(poll.registry(), Target::Listener(place).token())?;
+        }
+        let balances = shared
+            .snapshot
+            .groups
+            .iter()
+            .map(|_| Balance::default())
+            .collect();
+        Ok(Self {
+            index,
+            poll,
+            shared,
+            messages,
+            listeners,
+            clients: Slots::default(),
+            backends: Slots::default(),
+            balances,
+            timers: Timers::default(),
+            buffers: Pool::default(),
+            scratch: vec![0; SCRATCH],
+            outputs: Outputs::default(),
+            again: VecDeque::new(),
+            deferred: VecDeque::new(),
+            client_count: 0,
+            draining: false,
+            stopped: false,
+        })
+    }
+
+    /// Runs until told to stop, or drained.
+    ///
+    /// # Errors
+    /// Waiting for events failed, which leaves nothing to do.
+    pub fn run(&mut self) -> std::io::Result<()> {
+        let mut events = Events::with_capacity(1024);
+        while !self.stopped {
+            let wait = self.wait();
+            match self.poll.poll(&mut events, wait) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            // Those that had more to do come first, once.
+            for _ in 0..self.again.len() {
+                if let Some(target) = self.again.pop_front() {
+                    self.work(target);
+                }
+            }
+            for event in &events {
+                self.event(event);
+            }
+            self.fire();
+            if self.draining && self.clients.len() == 0 {
+                self.stopped = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        if !self.again.is_empty() {
+            Some(Duration::ZERO)
+        } else if self.timers.is_empty() {
+            None
+        } else {
+            self.timers.wait(Instant::now())
+        }
+    }
+
+    fn event(&mut self, event: &mio::event::Event) {
+        let target = Target::from_token(event.token());
+        let closed = event.is_read_closed() || event.is_error();
+        match target {
+            Target::Client(key) => {
+                if let Some(client) = self.clients.get_mut(key) {
+                    client
+                        .conn
+                        .ready(event.is_readable(), event.is_writable(), closed);
+                }
+            }
+            Target::Backend(key) => {
+                if let Some(backend) = self.backends.get_mut(key) {
+                    backend
+                        .conn
+                        .ready(event.is_readable(), event.is_writable(), closed);
+                }
+            }
+            Target::Mailbox | Target::Listener(_) => {}
+        }
+        self.work(target);
+    }
+
+    fn work(&mut self, target: Target) {
+        match target {
+            Target::Mailbox => self.read_mailbox(),
+            Target::Listener(place) => self.accept(place),
+            Target::Client(key) => self.work_client(key),
+            Target::Backend(key) => self.work_backend(key),
+        }
+        self.settle_deferred();
+    }
+
+    fn read_mailbox(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Client(socket, peer) => self.adopt(socket, peer),
+                Message::Kill {
+                    id,
+                    query_only,
+                    asker: (worker, client),
+                } => {
+                    let found = self.kill_client(id, query_only);
+                    if let Some(mailbox) = self.shared.mailboxes.get(worker) {
+                        let _ = mailbox.send(Message::KillDone { client, found });
+                    }
+                }
+                Message::KillDone { client, found } => self
+                    .deferred
+                    .push_back(Deferred::KillDone { client, found }),
+                Message::Drain => self.drain(),
+                Message::Stop => self.stopped = true,
+            }
+            self.settle_deferred();
+        }
+    }
+
+    fn settle_deferred(&mut self) {
+        while let Some(deferred) = self.deferred.pop_front() {
+            match deferred {
+                Deferred::OpenFailed {
+                    client,
+                    role,
+                    host,
+                    failure,
+                } => {
+                    self.tell(client, |session, cx, bytes, out| {
+                        session.on_backend_failed(cx, role, host, &failure, bytes, out)
+                    });
+                    self.work_client(client);
+                }
+                Deferred::WriteRefused { client, host } => {
+                    self.tell(client, |session, cx, _, out| {
+                        session.on_write_refused(cx, host, out)
+                    });
+                }
+                Deferred::KillDone { client, found } => {
+                    self.tell(client, |session, _, _, out| {
+                        session.on_kill_done(found, out)
+                    });
+                    self.work_client(client);
+                }
+            }
+        }
+    }
+
+    fn fire(&mut self) {
+        if self.timers.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(timer) = self.timers.due(now) {
+            match timer {
+                Timer::Login(key) => {
+                    if self
+                        .clients
+                        .get(key)
+                        .is_some_and(|client| !client.session.is_logged_in())
+                    {
+                        log::debug!("a client did not log in in time and is dropped");
+                        self.drop_client(key);
+                    }
+                }
+                Timer::Linger(key) => {
+                    if self
+                        .clients
+                        .get(key)
+                        .is_some_and(|client| client.session.is_closed())
+                    {
+                        self.drop_client(key);
+                    }
+                }
+                Timer::Connect(key) => self.connect_timed_out(key),
+                Timer::Reopen(client, is_replica) => {
+                    let role = if is_replica {
+                        Role::Replica
+                    } else {
+                        Role::Primary
+                    };
+                    self.reopen(client, role);
+                }
+                Timer::Accept(place) => self.accept(place),
+                Timer::Drain => self.stopped = true,
+            }
+            self.settle_deferred();
+        }
+    }
+
+    fn drain(&mut self) {
+        self.draining = true;
+        for mut listener in std::mem::take(&mut self.listeners) {
+            listener.deregister(self.poll.registry());
+        }
+        let now = Instant::now();
+        self.timers.add(
+            now + self.shared.snapshot.config.server.drain_timeout,
+            Timer::Drain,
+        );
+        for key in self.clients.keys() {
+            self.drain_client(key);
+        }
+    }
+}

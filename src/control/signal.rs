@@ -1,0 +1,49 @@
+//! Signals: what the process is told from outside. One thread waits for them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+
+use crate::worker::{Message, Shared};
+
+/// Starts the thread. The first TERM or INT drains, the second ends at once; `forced` tells of the second.
+///
+/// # Errors
+/// The handlers or the thread could not be set up.
+pub fn start(shared: Arc<Shared>, forced: Arc<AtomicBool>) -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            let mut is_draining = false;
+            for signal in &mut signals {
+                match signal {
+                    SIGTERM | SIGINT if is_draining => {
+                        log::warn!("told to stop again: ending at once");
+                        forced.store(true, Ordering::Relaxed);
+                        tell_all(&shared, || Message::Stop);
+                    }
+                    SIGTERM | SIGINT => {
+                        is_draining = true;
+                        log::info!(
+                            "stopping: {} clients, open transactions may end",
+                            shared.clients()
+                        );
+                        tell_all(&shared, || Message::Drain);
+                    }
+                    other => log::warn!("signal {other} is not acted on by this version"),
+                }
+            }
+        })?;
+    Ok(())
+}
+
+fn tell_all(shared: &Shared, message: impl Fn() -> Message) {
+    for mailbox in &shared.mailboxes {
+        if mailbox.send(message()).is_err() {
+            log::error!("a worker does not take messages");
+        }
+    }
+}

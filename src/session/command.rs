@@ -1,0 +1,494 @@
+//! A client's command: which it is, where it goes, and its departure. Prepared statements are in `prepared`, answers that
+//! Atlas makes itself in `local`.
+
+use super::{
+    Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, LinkState, Output, Outputs, Role, Running,
+    Session, Upload, What,
+};
+use super::{Reply, Tracker};
+use crate::config::{NoReplica, ReadFrom};
+use crate::route::{self, Reason, Route};
+use crate::sql::{self, Kind, Statement, Traits};
+use crate::wire::{Command, Header, MAX_PAYLOAD, query_text};
+
+/// How a command leaves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Departure {
+    pub(super) role: Role,
+    pub(super) access: Access,
+    /// `None` for commands that have no reply.
+    pub(super) expect: Option<Expect>,
+    pub(super) what: What,
+    pub(super) retain: bool,
+    pub(super) may_retry: bool,
+    pub(super) keeps_last: bool,
+}
+
+impl Departure {
+    /// To the primary, as something that may change anything, one packet back.
+    pub(super) fn plain(expect: Expect) -> Self {
+        Self {
+            role: Role::Primary,
+            access: Access::Write,
+            expect: Some(expect),
+            what: What::Plain,
+            retain: false,
+            may_retry: false,
+            keeps_last: true,
+        }
+    }
+}
+
+/// The packet at the front of the client's bytes.
+#[derive(Debug)]
+pub(super) struct Front<'a> {
+    /// The client's bytes from this packet's header on.
+    pub(super) bytes: &'a mut [u8],
+    /// Where they start in what the shell handed over.
+    pub(super) at: usize,
+    /// The payload's length; [`MAX_PAYLOAD`] when the packet goes on in another frame.
+    pub(super) len: usize,
+}
+
+impl Front<'_> {
+    /// Length with the header.
+    pub(super) fn total(&self) -> usize {
+        self.len + 4
+    }
+
+    /// The payload as far as it is there.
+    pub(super) fn payload(&self) -> &[u8] {
+        let end = self.total().min(self.bytes.len());
+        self.bytes.get(4..end).unwrap_or_default()
+    }
+
+    /// The whole packet is there.
+    pub(super) fn is_whole(&self) -> bool {
+        self.bytes.len() >= self.total() && self.len < MAX_PAYLOAD
+    }
+}
+
+impl Session {
+    /// Looks at the packet at the front; gives the bytes consumed, 0 when it must be shown again.
+    pub(super) fn on_command(
+        &mut self,
+        cx: &mut Cx<'_>,
+        rest: &mut [u8],
+        at: usize,
+        out: &mut Outputs,
+    ) -> usize {
+        let Some(header) = Header::parse(rest) else {
+            return 0;
+        };
+        if header.seq != 0 {
+            self.refuse_and_close(&Fault::OutOfOrder, header.seq.wrapping_add(1), out);
+            return rest.len();
+        }
+        if header.len == 0 {
+            self.refuse(&Fault::UnknownCommand, 1, out);
+            return 4;
+        }
+        let Some(code) = rest.get(4).copied() else {
+            self.want = 5;
+            return 0;
+        };
+        let front = Front {
+            bytes: rest,
+            at,
+            len: header.len,
+        };
+        let command = Command::from(code);
+        if header.len > COMMAND_WHOLE_MAX {
+            return self.on_long_command(cx, command, front, out);
+        }
+        if !front.is_whole() && command != Command::StmtSendLongData {
+            self.want = front.total();
+            return 0;
+        }
+        self.want = 4;
+        self.on_whole_command(cx, command, front, out)
+    }
+
+    fn on_whole_command(
+        &mut self,
+        cx: &mut Cx<'_>,
+        command: Command,
+        front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        let total = front.total();
+        match command {
+            Command::Query => self.query(cx, front, out),
+            Command::StmtExecute => self.execute(cx, front, out),
+            Command::StmtPrepare => self.prepare(cx, front, out),
+            Command::StmtSendLongData => self.long_data(cx, front, out),
+            Command::StmtClose => self.close_statement(&front, out),
+            Command::StmtReset => self.reset_statement(cx, front, out),
+            Command::StmtFetch => self.fetch(cx, front, out),
+            Command::StmtBulkExecute => self.bulk_execute(cx, front, out),
+            Command::Quit => {
+                self.close(out);
+                front.bytes.len()
+            }
+            Command::Ping => self.ping(&front, out),
+            Command::InitDb => {
+                let departure = Departure {
+                    what: What::InitDb,
+                    retain: true,
+                    ..Departure::plain(Expect::Terminal)
+                };
+                self.depart(cx, &front, departure, out)
+            }
+            Command::SetOption => {
+                let option = front
+                    .payload()
+                    .get(1..3)
+                    .map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
+                let departure = Departure {
+                    what: What::SetOption(option),
+                    ..Departure::plain(Expect::Terminal)
+                };
+                self.depart(cx, &front, departure, out)
+            }
+            Command::ResetConnection => self.reset_connection(cx, &front, out),
+            Command::ChangeUser => {
+                self.change_user(cx, front.payload(), 1, out);
+                total
+            }
+            Command::ProcessKill => {
+                let id = front
+                    .payload()
+                    .get(1..5)
+                    .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+                match id {
+                    Some(id) if super::local::is_client_id(id) => {
+                        self.kill(id, false, out);
+                        total
+                    }
+                    _ => self.depart(cx, &front, Departure::plain(Expect::Terminal), out),
+                }
+            }
+            Command::FieldList => self.depart(cx, &front, Departure::plain(Expect::FieldList), out),
+            Command::Statistics => self.depart(cx, &front, Departure::plain(Expect::Single), out),
+            Command::ProcessInfo => {
+                self.depart(cx, &front, Departure::plain(Expect::Response), out)
+            }
+            Command::BinlogDump
+            | Command::BinlogDumpGtid
+            | Command::TableDump
+            | Command::RegisterReplica
+            | Command::Clone
+            | Command::SubscribeGroupReplication => {
+                self.refuse(&Fault::ReplicationRefused, 1, out);
+                total
+            }
+            // The server says what it thinks of the others; to all of them it says it in one packet.
+            Command::Sleep
+            | Command::CreateDb
+            | Command::DropDb
+            | Command::Refresh
+            | Command::Shutdown
+            | Command::Connect
+            | Command::Debug
+            | Command::Time
+            | Command::DelayedInsert
+            | Command::ConnectOut
+            | Command::Daemon
+            | Command::Multi
+            | Command::Unknown(_) => {
+                self.depart(cx, &front, Departure::plain(Expect::Terminal), out)
+            }
+        }
+    }
+
+    /// A command too long to be looked at whole streams through; only its head decides. It goes to the primary.
+    fn on_long_command(
+        &mut self,
+        cx: &mut Cx<'_>,
+        command: Command,
+        mut front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        // Enough of an execution to hold the types of 65,535 parameters.
+        const HEAD: usize = 256 * 1024;
+        if front.bytes.len() < HEAD && command != Command::StmtSendLongData {
+            self.want = HEAD;
+            return 0;
+        }
+        self.want = 4;
+        match command {
+            Command::Query => {
+                let head = front.payload();
+                let text = query_text(head, self.capabilities).map_or(1, |range| range.start);
+                let kind =
+                    sql::classify_prefix(head.get(text..).unwrap_or_default(), &self.dialect());
+                let departure = Departure {
+                    what: What::LongQuery(kind),
+                    keeps_last: false,
+                    ..Departure::plain(Expect::Response)
+                };
+                self.depart(cx, &front, departure, out)
+            }
+            Command::StmtExecute => self.execute(cx, front, out),
+            Command::StmtBulkExecute => self.bulk_execute(cx, front, out),
+            Command::StmtPrepare => self.prepare(cx, front, out),
+            Command::StmtSendLongData => self.long_data(cx, front, out),
+            _ => {
+                // No other command is that long on any server.
+                let consumed = self.skip(&mut front);
+                self.refuse(&Fault::MalformedCommand, 1, out);
+                consumed
+            }
+        }
+    }
+
+    fn query(&mut self, cx: &mut Cx<'_>, front: Front<'_>, out: &mut Outputs) -> usize {
+        let payload = front.payload();
+        let Ok(range) = query_text(payload, self.capabilities) else {
+            return self.depart(cx, &front, Departure::plain(Expect::Response), out);
+        };
+        let at = range.start;
+        let sql = payload.get(range).unwrap_or_default();
+        let dialect = self.dialect();
+        let statement = sql::classify(sql, &dialect);
+        match statement.kind {
+            Kind::ExplainRoute => {
+                self.explain_route(cx, sql, out);
+                return front.total();
+            }
+            Kind::ShowLastRoute => {
+                self.show_last_route(out);
+                return front.total();
+            }
+            Kind::Kill => {
+                if let Some(kill) = sql::kill_target(sql, &dialect)
+                    && let Ok(id) = u32::try_from(kill.id)
+                    && super::local::is_client_id(id)
+                {
+                    self.kill(id, kill.query, out);
+                    return front.total();
+                }
+            }
+            _ => {}
+        }
+        let mut route = self.decide(cx, sql, &statement);
+        if let Err(fault) = self.settle(cx, &mut route, statement.traits) {
+            return self.refuse_front(front, &fault, out);
+        }
+        let is_read = route.role == Role::Replica;
+        self.last_route = Some((route.role, route.reason));
+        let departure = Departure {
+            role: route.role,
+            access: if is_read { Access::Read } else { Access::Write },
+            expect: Some(Expect::Response),
+            what: What::Query {
+                at: 4 + at,
+                traits: statement.traits,
+                kind: statement.kind,
+            },
+            retain: is_read || statement.traits.contains(Traits::EFFECTS),
+            may_retry: is_read && route.reason == Reason::PlainRead,
+            keeps_last: route.reason == Reason::Follows,
+        };
+        self.depart(cx, &front, departure, out)
+    }
+
+    /// The route of a text, in both readings where it is not known how `"` is read.
+    pub(super) fn decide(&self, cx: &Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Route {
+        let view = self.view(self.account(cx.snapshot).read_from);
+        let route = route::decide(statement, &view);
+        if route.role == Role::Replica && self.state.ansi_quotes().is_none() && sql.contains(&b'"')
+        {
+            let other = sql::Dialect {
+                ansi_quotes: true,
+                ..self.dialect()
+            };
+            let second = route::decide(&sql::classify(sql, &other), &view);
+            if second.role == Role::Primary {
+                return second;
+            }
+        }
+        route
+    }
+
+    /// Brings a decision together with what there is: replicas that exist and answer, connections that still hold what is
+    /// asked for.
+    ///
+    /// # Errors
+    /// The statement cannot be answered as it should be.
+    pub(super) fn settle(
+        &self,
+        cx: &Cx<'_>,
+        route: &mut Route,
+        traits: Traits,
+    ) -> Result<(), Fault> {
+        if route.reason == Reason::Follows && self.last.is_some_and(|last| last.lost) {
+            return Err(Fault::LostPrevious);
+        }
+        if self.insert_id_lost && traits.contains(Traits::LAST_INSERT_ID) {
+            return Err(Fault::LostPrevious);
+        }
+        if route.role != Role::Replica || route.reason == Reason::Follows {
+            return Ok(());
+        }
+        let group = self.group(cx.snapshot);
+        if !self.attempt.force_primary && !group.replicas.is_empty() {
+            return Ok(());
+        }
+        let only_replicas = self.account(cx.snapshot).read_from == ReadFrom::ReplicaOnly;
+        if only_replicas || group.no_replica == NoReplica::Error {
+            let why = if group.replicas.is_empty() {
+                "none is configured"
+            } else {
+                &self.attempt.why
+            };
+            return Err(Fault::NoReplica {
+                group: group.name.clone(),
+                why: why.to_owned(),
+            });
+        }
+        *route = Route {
+            role: Role::Primary,
+            reason: Reason::NoReplica,
+        };
+        Ok(())
+    }
+
+    /// Sends the command off, once its connection is there and in the right state; gives the bytes consumed.
+    pub(super) fn depart(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: &Front<'_>,
+        departure: Departure,
+        out: &mut Outputs,
+    ) -> usize {
+        if !self.ensure(cx, departure.role, out) {
+            return 0;
+        }
+        let (total, at) = (front.total(), front.at);
+        let here = total.min(front.bytes.len());
+        let whole = front.is_whole();
+        out.push(Output::ForwardToBackend {
+            role: departure.role,
+            range: at..at + here,
+            access: departure.access,
+        });
+        if !whole {
+            self.upload = Some(Upload {
+                to: Some(departure.role),
+                access: departure.access,
+                left: total - here,
+                more: front.len == MAX_PAYLOAD,
+                is_file: false,
+            });
+        }
+        let retained = if departure.retain && whole { total } else { 0 };
+        self.await_reply(departure, retained);
+        if retained > 0 { 0 } else { here }
+    }
+
+    pub(super) fn await_reply(&mut self, departure: Departure, retained: usize) {
+        if let Some(expect) = departure.expect {
+            self.reply = Some(Reply {
+                role: departure.role,
+                tracker: Tracker::new(expect, self.link(departure.role).capabilities),
+                command: Running {
+                    what: departure.what,
+                    retained,
+                    may_retry: departure.may_retry && retained > 0,
+                    keeps_last: departure.keeps_last,
+                },
+            });
+        }
+    }
+
+    /// Answers the command at the front with an error instead of sending it.
+    pub(super) fn refuse_front(
+        &mut self,
+        mut front: Front<'_>,
+        fault: &Fault,
+        out: &mut Outputs,
+    ) -> usize {
+        let consumed = self.skip(&mut front);
+        self.attempt = super::Attempt::default();
+        self.refuse(fault, 1, out);
+        consumed
+    }
+
+    /// Passes over the command at the front, also over what has not arrived of it.
+    pub(super) fn skip(&mut self, front: &mut Front<'_>) -> usize {
+        let here = front.total().min(front.bytes.len());
+        if !front.is_whole() {
+            self.upload = Some(Upload {
+                to: None,
+                access: Access::Read,
+                left: front.total() - here,
+                more: front.len == MAX_PAYLOAD,
+                is_file: false,
+            });
+        }
+        here
+    }
+
+    fn ping(&mut self, front: &Front<'_>, out: &mut Outputs) -> usize {
+        let last = self.last.map_or(Role::Primary, |last| last.role);
+        let ready = |role: Role| self.link(role).state == LinkState::Ready;
+        let role = [last, Role::Primary, Role::Replica]
+            .into_iter()
+            .find(|role| ready(*role));
+        let Some(role) = role else {
+            // No server holds anything for this session yet, so there is nothing that a server could add.
+            self.local_ok(1, out);
+            return front.total();
+        };
+        let (at, total) = (front.at, front.total());
+        out.push(Output::ForwardToBackend {
+            role,
+            range: at..at + total,
+            access: Access::Read,
+        });
+        self.await_reply(
+            Departure {
+                role,
+                ..Departure::plain(Expect::Terminal)
+            },
+            0,
+        );
+        total
+    }
+
+    fn reset_connection(&mut self, cx: &mut Cx<'_>, front: &Front<'_>, out: &mut Outputs) -> usize {
+        self.drop_link(Role::Replica, out);
+        if self.link(Role::Primary).state == LinkState::Absent {
+            self.was_reset();
+            self.local_ok(1, out);
+            return front.total();
+        }
+        let departure = Departure {
+            what: What::Reset,
+            ..Departure::plain(Expect::Terminal)
+        };
+        self.depart(cx, front, departure, out)
+    }
+
+    /// Forgets what COM_RESET_CONNECTION undoes.
+    pub(super) fn was_reset(&mut self) {
+        use crate::sql::{Charset, Server};
+        self.statements.reset();
+        self.last = None;
+        self.insert_id_lost = false;
+        self.insert_id_set = false;
+        // MariaDB returns to the log-in's character set, MySQL to the server's own (utf8mb4 unless configured).
+        let charset = match self.server {
+            Server::MariaDb => Charset::from_collation_id(self.identity.charset),
+            Server::MySql => Charset::Plain,
+        };
+        self.state.reset(charset);
+        if self.link(Role::Primary).state == LinkState::Ready {
+            let serial = self.state.serial();
+            self.link_mut(Role::Primary).applied = serial;
+        } else {
+            self.status = crate::wire::Status::AUTOCOMMIT;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What Atlas itself says when something goes wrong: the one place with codes, SQL states and texts of its errors.
+//! The table in product.md ("Errors that Atlas itself raises") is followed; the rest are the codes that a server uses.
+
+use crate::wire::{Capabilities, ErrPacket};
+
+/// An error that Atlas raises towards a client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Log-in refused.
+    #[error("{0}")]
+    AccessDenied(String),
+    /// The address may not connect at all.
+    #[error("Host '{0}' is not allowed to connect to this MySQL server")]
+    HostNotAllowed(String),
+    /// `server.max_connections` reached.
+    #[error("Too many connections")]
+    TooManyClients,
+    /// The account's own `max_connections` reached.
+    #[error("User '{user}' has exceeded the 'max_connections' resource (current value: {limit})")]
+    TooManyForAccount {
+        /// The account.
+        user: String,
+        /// Its limit.
+        limit: usize,
+    },
+    /// A log-in packet that cannot be read, is too long, or comes out of turn.
+    #[error("Bad handshake")]
+    BadHandshake,
+    /// A client from before 4.1.
+    #[error(
+        "Client does not support authentication protocol requested by server; consider upgrading MySQL client"
+    )]
+    OldClient,
+    /// The instance takes TLS only.
+    #[error(
+        "Connections using insecure transport are prohibited while --require_secure_transport=ON."
+    )]
+    TlsRequired,
+    /// A command's packet does not have sequence id 0.
+    #[error("Got packets out of order")]
+    OutOfOrder,
+    /// A command that no server answers here.
+    #[error("Unknown command")]
+    UnknownCommand,
+    /// A command whose packet cannot be read.
+    #[error("Malformed communication packet")]
+    MalformedCommand,
+    /// Replication and cloning do not go through a proxy.
+    #[error(
+        "Access denied; you need (at least one of) the REPLICATION SLAVE privilege(s) for this operation"
+    )]
+    ReplicationRefused,
+    /// An unknown prepared statement.
+    #[error("Unknown prepared statement handler ({id}) given to {command}")]
+    UnknownStatement {
+        /// The client's id.
+        id: u32,
+        /// As servers name the caller.
+        command: &'static str,
+    },
+    /// An execution without parameter types that is too long to have them put in.
+    #[error(
+        "Proxy Warning - the parameter types of this statement are not known on its server connection; send them with the execution"
+    )]
+    TypesUnknown,
+    /// No client with that id.
+    #[error("Unknown thread id: {0}")]
+    UnknownThread(u32),
+    /// The session was killed by its own KILL or another's.
+    #[error("Query execution was interrupted")]
+    Interrupted,
+    /// The primary could not be reached within `primary_wait`.
+    #[error("Proxy Warning - no primary in group {group}: {why}")]
+    NoPrimary {
+        /// The group.
+        group: String,
+        /// What was tried.
+        why: String,
+    },
+    /// No replica may serve the read and the policy forbids the primary.
+    #[error("Proxy Warning - no replica in group {group}: {why}")]
+    NoReplica {
+        /// The group.
+        group: String,
+        /// What was tried.
+        why: String,
+    },
+    /// A server connection went away while a statement was on it.
+    #[error("Lost connection to MySQL server during query ({0})")]
+    Lost(String),
+    /// The statement asks about one before it, whose connection is gone.
+    #[error(
+        "Proxy Warning - the connection that ran the previous statement was lost, so what it knew is lost too"
+    )]
+    LostPrevious,
+    /// A server refused the connection or an injected statement; its own words.
+    #[error("{message}")]
+    Server {
+        /// The server's code.
+        code: u16,
+        /// The server's SQL state.
+        sqlstate: [u8; 5],
+        /// The server's text.
+        message: String,
+    },
+    /// The server cannot do what the client was promised.
+    #[error(
+        "Proxy Warning - server {0} lacks abilities that this session was given at log-in; connect again"
+    )]
+    Incompatible(String),
+    /// The last-moment check found that the host is no longer the primary.
+    #[error(
+        "Proxy Warning - {0} is no longer the primary of its group; the statement was not sent"
+    )]
+    NotPrimary(String),
+    /// The server sent what no server sends.
+    #[error("Proxy Warning - {0}")]
+    BadReply(String),
+    /// The instance is going down.
+    #[error("Server shutdown in progress")]
+    Draining,
+}
+
+impl Fault {
+    /// Error code and SQL state.
+    #[must_use]
+    pub fn code(&self) -> (u16, [u8; 5]) {
+        match self {
+            Self::AccessDenied(_) => (1045, *b"28000"),
+            Self::HostNotAllowed(_) => (1130, *b"HY000"),
+            Self::TooManyClients => (1040, *b"08004"),
+            Self::TooManyForAccount { .. } => (1226, *b"42000"),
+            Self::BadHandshake => (1043, *b"08S01"),
+            Self::OldClient => (1251, *b"08004"),
+            Self::TlsRequired => (3159, *b"HY000"),
+            Self::OutOfOrder => (1156, *b"08S01"),
+            Self::UnknownCommand => (1047, *b"08S01"),
+            Self::MalformedCommand => (1835, *b"HY000"),
+            Self::ReplicationRefused => (1227, *b"42000"),
+            Self::UnknownStatement { .. } => (1243, *b"HY000"),
+            Self::UnknownThread(_) => (1094, *b"HY000"),
+            Self::Interrupted => (1317, *b"70100"),
+            Self::Lost(_) => (2013, *b"HY000"),
+            Self::Draining => (1053, *b"08S01"),
+            Self::Server { code, sqlstate, .. } => (*code, *sqlstate),
+            Self::NoPrimary { .. }
+            | Self::NoReplica { .. }
+            | Self::LostPrevious
+            | Self::TypesUnknown
+            | Self::Incompatible(_)
+            | Self::NotPrimary(_)
+            | Self::BadReply(_) => (1105, *b"HY000"),
+        }
+    }
+
+    /// Appends the ERR packet; gives the next sequence id. Before a client has shown its capabilities the packet has no
+    /// SQL state, as servers send it.
+    pub fn write(&self, out: &mut Vec<u8>, seq: u8, capabilities: Capabilities) -> u8 {
+        let (code, sqlstate) = self.code();
+        let message = self.to_string();
+        let message = truncate(&message);
+        let sqlstate = capabilities
+            .contains(Capabilities::PROTOCOL_41)
+            .then_some(sqlstate);
+        ErrPacket {
+            code,
+            sqlstate,
+            message: message.as_bytes(),
+        }
+        .write(out, seq, capabilities)
+    }
+}
+
+/// Servers cut messages at 512 bytes.
+fn truncate(message: &str) -> &str {
+    let mut end = message.len().min(511);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    message.get(..end).unwrap_or(message)
+}

@@ -1,0 +1,128 @@
+//! The contract between a session and the shell that carries it: what the session asks for, and the small types that
+//! both speak. No behaviour.
+
+use std::ops::Range;
+
+use crate::pool::HostId;
+
+/// Which of a session's two server connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The connection to the primary.
+    Primary = 0,
+    /// The connection to a replica.
+    Replica = 1,
+}
+
+impl Role {
+    /// Both, for loops.
+    pub const BOTH: [Self; 2] = [Self::Primary, Self::Replica];
+}
+
+/// Whether the bytes that leave may change data. The shell checks it against the host's current role at the last moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// A plain read, or something that concerns the connection only.
+    Read,
+    /// Everything else; leaves for the group's current primary or not at all.
+    Write,
+}
+
+/// A thing that the session wants done. Ranges of `Forward*` index the bytes that the handler was given, ranges of
+/// `Send*` the arena of the same [`Outputs`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Write these bytes of the client's input to a server connection.
+    ForwardToBackend {
+        /// Which connection.
+        role: Role,
+        /// Bytes of the input.
+        range: Range<usize>,
+        /// What the last-moment check is to hold against.
+        access: Access,
+    },
+    /// Write these bytes of the server's input to the client.
+    ForwardToClient(Range<usize>),
+    /// Write bytes of Atlas's own to a server connection.
+    SendToBackend {
+        /// Which connection.
+        role: Role,
+        /// Bytes of the arena.
+        range: Range<usize>,
+        /// What the last-moment check is to hold against.
+        access: Access,
+    },
+    /// Write bytes of Atlas's own to the client.
+    SendToClient(Range<usize>),
+    /// The first bytes of the client's unconsumed input are done with.
+    Consume(usize),
+    /// Open a server connection of this role; answered by `backend_ready` or `backend_failed`.
+    Open {
+        /// Which connection.
+        role: Role,
+        /// A host that has just failed this statement and is to be passed over.
+        avoid: Option<HostId>,
+    },
+    /// Destroy a server connection.
+    CloseBackend {
+        /// Which connection.
+        role: Role,
+        /// A statement may still run on it: have it killed on the server.
+        kill: bool,
+    },
+    /// From here on the client speaks TLS; input that follows belongs to the TLS stream.
+    StartTls,
+    /// The client is authenticated as this account (an index into the snapshot's accounts).
+    LoggedIn(usize),
+    /// Send what is queued, then close the client's socket.
+    CloseClient,
+    /// Kill another client of this instance, or its statement; answered by `kill_done`.
+    Kill {
+        /// The id that the other client was told.
+        id: u32,
+        /// Only its running statement.
+        query_only: bool,
+    },
+}
+
+/// Outputs of one call, and the bytes that they refer to. Kept by the shell and used again for every call.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// In the order in which they are to be carried out.
+    pub list: Vec<Output>,
+    /// Bytes made by the session.
+    pub arena: Vec<u8>,
+}
+
+impl Outputs {
+    /// Forgets everything; an arena that grew large gives its memory back.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.arena.clear();
+        self.arena.shrink_to(64 * 1024);
+    }
+
+    /// Adds an output.
+    pub fn push(&mut self, output: Output) {
+        self.list.push(output);
+    }
+
+    /// Adds bytes for the client, written by `write` into the arena.
+    pub fn client(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.arena.len();
+        write(&mut self.arena);
+        self.list
+            .push(Output::SendToClient(start..self.arena.len()));
+    }
+
+    /// Adds bytes for a server, written by `write` into the arena.
+    pub fn backend(&mut self, role: Role, access: Access, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.arena.len();
+        write(&mut self.arena);
+        self.list.push(Output::SendToBackend {
+            role,
+            range: start..self.arena.len(),
+            access,
+        });
+    }
+}

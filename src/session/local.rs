@@ -1,0 +1,153 @@
+//! Answers that Atlas gives by itself: OK where no server has anything to add, KILL of its own clients, and what it tells
+//! of its routes.
+
+use super::{Cx, Fault, Output, Outputs, Role, Session};
+use crate::route::Reason;
+use crate::sql;
+use crate::wire::{OkPacket, ResultSetWriter, RowFormat};
+
+/// Clients' ids lie where servers' ids do not come: bit 30 is set, then the worker, then a count.
+const CLIENT_ID_BIT: u32 = 1 << 30;
+
+/// The id of a client of this worker.
+#[must_use]
+pub fn client_id(worker: u8, count: u32) -> u32 {
+    CLIENT_ID_BIT | u32::from(worker & 0x3f) << 24 | (count & 0xff_ffff)
+}
+
+/// The worker that serves the client with this id.
+#[must_use]
+pub fn worker_of(id: u32) -> usize {
+    usize::from((id >> 24 & 0x3f) as u8)
+}
+
+/// Whether an id is one of Atlas's clients and not a server's.
+pub(super) fn is_client_id(id: u32) -> bool {
+    id & 0xc000_0000 == CLIENT_ID_BIT
+}
+
+impl Session {
+    /// OK, as a server answers a command that did nothing.
+    pub(super) fn local_ok(&mut self, seq: u8, out: &mut Outputs) {
+        let (capabilities, status) = (self.capabilities, self.status);
+        out.client(|buffer| {
+            OkPacket {
+                affected: 0,
+                insert_id: 0,
+                status,
+                warnings: 0,
+                info: b"",
+                state: b"",
+            }
+            .write(buffer, seq, capabilities);
+        });
+    }
+
+    /// KILL of a client of this instance.
+    pub(super) fn kill(&mut self, id: u32, query_only: bool, out: &mut Outputs) {
+        if id != self.id {
+            self.killing = Some(id);
+            out.push(Output::Kill { id, query_only });
+        } else if query_only {
+            self.refuse(&Fault::Interrupted, 1, out);
+        } else {
+            self.refuse_and_close(&Fault::Interrupted, 1, out);
+        }
+    }
+
+    /// The answer to `Output::Kill`.
+    pub fn on_kill_done(&mut self, found: bool, out: &mut Outputs) {
+        let Some(id) = self.killing.take() else {
+            return;
+        };
+        if found {
+            self.local_ok(1, out);
+        } else {
+            self.refuse(&Fault::UnknownThread(id), 1, out);
+        }
+    }
+
+    /// `EXPLAIN ROUTE statement`.
+    pub(super) fn explain_route(&mut self, cx: &Cx<'_>, sql: &[u8], out: &mut Outputs) {
+        let start = sql::explain_route_target(sql, &self.dialect()).unwrap_or(sql.len());
+        let inner = sql.get(start..).unwrap_or_default();
+        let statement = sql::classify(inner, &self.dialect());
+        let route = self.decide(cx, inner, &statement);
+        let mut settled = route;
+        let refused = self.settle(cx, &mut settled, statement.traits).err();
+        let group = self.group(cx.snapshot);
+        let mut rows = vec![
+            ("class", format!("{:?}", statement.kind).to_lowercase()),
+            (
+                "route",
+                refused.as_ref().map_or_else(
+                    || role_word(settled.role).to_owned(),
+                    |_| "refused".to_owned(),
+                ),
+            ),
+            ("group", group.name.clone()),
+            (
+                "reason",
+                refused.map_or_else(
+                    || settled.reason.as_str().to_owned(),
+                    |fault| fault.to_string(),
+                ),
+            ),
+        ];
+        for (host, weight) in &group.replicas {
+            let address = &cx.snapshot.hosts[host.index()].address;
+            let verdict = if settled.role == Role::Replica {
+                "may answer"
+            } else {
+                "not asked: the primary is needed"
+            };
+            rows.push((
+                "candidate",
+                format!("replica {address} weight {weight}: {verdict}"),
+            ));
+        }
+        rows.push(("pins", self.state.pins().as_str().to_owned()));
+        let replays = self.state.since(self.link(settled.role).applied).count();
+        rows.push(("state to replay", format!("{replays} statements")));
+        self.answer_rows(&rows, out);
+    }
+
+    /// `SHOW LAST ROUTE`.
+    pub(super) fn show_last_route(&mut self, out: &mut Outputs) {
+        let rows = match self.last_route {
+            None => Vec::new(),
+            Some((role, reason)) => {
+                vec![
+                    ("route", role_word(role).to_owned()),
+                    ("reason", Reason::as_str(reason).to_owned()),
+                ]
+            }
+        };
+        self.answer_rows(&rows, out);
+    }
+
+    fn answer_rows(&mut self, rows: &[(&str, String)], out: &mut Outputs) {
+        let (capabilities, status) = (self.capabilities, self.status);
+        out.client(|buffer| {
+            let mut result = ResultSetWriter::begin(
+                buffer,
+                1,
+                capabilities,
+                status,
+                RowFormat::Text,
+                &[b"step", b"detail"],
+            );
+            for (step, detail) in rows {
+                result.row(&[Some(step.as_bytes()), Some(detail.as_bytes())]);
+            }
+            result.finish();
+        });
+    }
+}
+
+fn role_word(role: Role) -> &'static str {
+    match role {
+        Role::Primary => "primary",
+        Role::Replica => "replica",
+    }
+}

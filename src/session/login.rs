@@ -1,0 +1,382 @@
+//! The client's side of log-in, and COM_CHANGE_USER: greeting, TLS, proof of the password. Whom the account is allowed to
+//! be on the servers is the servers' business: a log-in that names a schema is answered with the primary's own words.
+
+use super::{
+    Cx, Failure, Fault, Link, LinkState, Output, Outputs, Peer, Phase, Ready, Role, Session, state,
+};
+use crate::auth::{Denied, Proof, ServerAuth, ServerStep, access_denied_text};
+use crate::config::ServerTlsMode;
+use crate::sql::Charset;
+use crate::wire::{
+    AuthMore, AuthSwitch, Capabilities, ChangeUser, Greeting, Header, Login as LoginPacket,
+    OkPacket, SslRequest, write_payload,
+};
+
+/// Bytes of a log-in's packets. Servers take connection attributes up to 64 KiB.
+const PACKET_MAX: usize = 64 * 1024 + 4096;
+
+/// Abilities that Atlas does not have, whatever the servers have.
+const NOT_OFFERED: Capabilities = Capabilities::COMPRESS
+    .union(Capabilities::ZSTD_COMPRESSION_ALGORITHM)
+    .union(Capabilities::MULTI_FACTOR_AUTHENTICATION)
+    .union(Capabilities::CAPABILITY_EXTENSION)
+    .union(Capabilities::MARIADB_COM_MULTI)
+    .union(Capabilities::SSL);
+
+/// A log-in in progress.
+#[derive(Debug)]
+pub(super) struct Login {
+    stage: Stage,
+    encrypted: bool,
+    /// Sequence id that the client's next packet must have.
+    seq: u8,
+    user: Vec<u8>,
+    account: Option<usize>,
+    schema: Option<Vec<u8>>,
+}
+
+/// What is awaited.
+#[derive(Debug)]
+enum Stage {
+    Login,
+    Tls,
+    Answer(ServerAuth),
+    Backend { seq: u8 },
+}
+
+impl Login {
+    pub(super) fn new() -> Self {
+        Self {
+            stage: Stage::Login,
+            encrypted: false,
+            seq: 1,
+            user: Vec::new(),
+            account: None,
+            schema: None,
+        }
+    }
+
+    pub(super) fn awaits_client(&self) -> bool {
+        matches!(self.stage, Stage::Login | Stage::Answer(_))
+    }
+}
+
+impl Session {
+    pub(super) fn greet(&mut self, cx: &Cx<'_>, out: &mut Outputs) {
+        let facts = &cx.offer.facts;
+        let mut capabilities = facts.capabilities.without(NOT_OFFERED)
+            | Capabilities::PROTOCOL_41
+            | Capabilities::SECURE_CONNECTION
+            | Capabilities::PLUGIN_AUTH
+            | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA
+            | Capabilities::CONNECT_ATTRS
+            | Capabilities::CONNECT_WITH_DB;
+        let server = &cx.snapshot.config.server;
+        if server.tls.mode != ServerTlsMode::Off {
+            capabilities = capabilities | Capabilities::SSL;
+        }
+        self.capabilities = capabilities;
+        let greeting = Greeting {
+            version: server
+                .server_version
+                .as_ref()
+                .map_or(&facts.version, |v| v.as_bytes()),
+            thread_id: self.id,
+            nonce: self.identity.nonce,
+            capabilities,
+            charset: facts.charset,
+            status: self.status,
+            plugin: cx.snapshot.offered_plugin().name().as_bytes(),
+        };
+        out.client(|buffer| {
+            greeting.write(buffer, 0);
+        });
+    }
+
+    /// The TLS handshake that `StartTls` asked for is through.
+    pub fn on_tls_ready(&mut self) {
+        if let Phase::Login(login) = &mut self.phase
+            && matches!(login.stage, Stage::Tls)
+        {
+            login.stage = Stage::Login;
+            login.encrypted = true;
+        }
+    }
+
+    /// Looks at one packet of the log-in; gives the bytes consumed.
+    pub(super) fn on_login(&mut self, cx: &mut Cx<'_>, input: &[u8], out: &mut Outputs) -> usize {
+        let Some(header) = Header::parse(input) else {
+            return 0;
+        };
+        if header.len == 0 && !self.awaits_answer() || header.len > PACKET_MAX {
+            self.refuse_and_close(&Fault::BadHandshake, header.seq.wrapping_add(1), out);
+            return input.len();
+        }
+        let Some(payload) = input.get(4..4 + header.len) else {
+            self.want = 4 + header.len;
+            return 0;
+        };
+        self.want = 4;
+        let Phase::Login(mut login) = std::mem::replace(&mut self.phase, Phase::Closed) else {
+            return 0;
+        };
+        if header.seq != login.seq {
+            self.refuse_and_close(&Fault::OutOfOrder, header.seq.wrapping_add(1), out);
+            return input.len();
+        }
+        login.seq = header.seq.wrapping_add(2);
+        let seq = header.seq.wrapping_add(1);
+        match std::mem::replace(&mut login.stage, Stage::Login) {
+            Stage::Login => self.login_packet(cx, login, payload, seq, out),
+            Stage::Answer(mut auth) => {
+                let step = auth.answer(payload);
+                self.auth_step(cx, login, auth, step, seq, out);
+            }
+            Stage::Tls | Stage::Backend { .. } => {}
+        }
+        4 + header.len
+    }
+
+    fn awaits_answer(&self) -> bool {
+        matches!(&self.phase, Phase::Login(login) if matches!(login.stage, Stage::Answer(_)))
+    }
+
+    fn login_packet(
+        &mut self,
+        cx: &mut Cx<'_>,
+        mut login: Box<Login>,
+        payload: &[u8],
+        seq: u8,
+        out: &mut Outputs,
+    ) {
+        if payload.len() >= 4 && LoginPacket::is_pre_41(payload) {
+            // Without the 4.1 protocol the client does not know SQL states either.
+            self.capabilities = Capabilities::NONE;
+            return self.refuse_and_close(&Fault::OldClient, seq, out);
+        }
+        let tls = cx.snapshot.config.server.tls.mode;
+        if !login.encrypted && tls != ServerTlsMode::Off && SslRequest::parse(payload).is_ok() {
+            login.stage = Stage::Tls;
+            login.seq = seq;
+            self.phase = Phase::Login(login);
+            out.push(Output::StartTls);
+            return;
+        }
+        let Ok(packet) = LoginPacket::parse(payload) else {
+            return self.refuse_and_close(&Fault::BadHandshake, seq, out);
+        };
+        if !login.encrypted && tls == ServerTlsMode::Required {
+            return self.refuse_and_close(&Fault::TlsRequired, seq, out);
+        }
+        // Bit 0 is clear in the greeting of MariaDB, but a client's own bit tells what the client is.
+        self.capabilities = packet.capabilities.intersection(self.capabilities)
+            | packet
+                .capabilities
+                .intersection(Capabilities::LONG_PASSWORD);
+        self.identity.max_packet = packet.max_packet;
+        self.identity.charset = packet.charset;
+        self.identity.attributes = packet.attributes.into();
+        login.user = packet.user.to_vec();
+        login.schema = packet.schema.map(<[u8]>::to_vec);
+        let mut auth = self.start_auth(cx, &mut login);
+        let proof = Proof {
+            plugin_auth: packet.capabilities.contains(Capabilities::PLUGIN_AUTH),
+            plugin: packet.plugin,
+            response: packet.auth,
+        };
+        let nonce = self.identity.nonce;
+        let step = auth.login(proof, &nonce, &(cx.nonce)());
+        self.auth_step(cx, login, auth, step, seq, out);
+    }
+
+    /// COM_CHANGE_USER: the session begins anew, with new connections.
+    pub(super) fn change_user(
+        &mut self,
+        cx: &mut Cx<'_>,
+        payload: &[u8],
+        seq: u8,
+        out: &mut Outputs,
+    ) {
+        let Ok(packet) = ChangeUser::parse(payload, self.capabilities) else {
+            return self.refuse_and_close(&Fault::MalformedCommand, seq, out);
+        };
+        for role in Role::BOTH {
+            self.drop_link(role, out);
+        }
+        let mut login = Box::new(Login::new());
+        login.encrypted = true;
+        login.seq = seq.wrapping_add(1);
+        login.user = packet.user.to_vec();
+        login.schema = Some(packet.schema.to_vec()).filter(|s| !s.is_empty());
+        if let Some(charset) = packet.charset {
+            self.identity.charset = charset;
+        }
+        if !packet.attributes.is_empty() {
+            self.identity.attributes = packet.attributes.into();
+        }
+        self.forget_session();
+        let mut auth = self.start_auth(cx, &mut login);
+        let proof = Proof {
+            plugin_auth: self.capabilities.contains(Capabilities::PLUGIN_AUTH),
+            plugin: packet.plugin,
+            response: packet.auth,
+        };
+        let nonce = self.identity.nonce;
+        let step = auth.change_user(proof, &nonce, &(cx.nonce)());
+        self.auth_step(cx, login, auth, step, seq, out);
+    }
+
+    fn start_auth(&self, cx: &Cx<'_>, login: &mut Login) -> ServerAuth {
+        login.account = cx.snapshot.account(&login.user).filter(|index| {
+            let networks = &cx.snapshot.config.users[*index].networks;
+            match self.peer {
+                Peer::Ip(ip) => networks.allows(ip),
+                Peer::Local => true,
+            }
+        });
+        let accepted = login
+            .account
+            .map(|index| cx.snapshot.accounts[index].passwords.clone());
+        ServerAuth::new(cx.snapshot.offered_plugin(), accepted)
+    }
+
+    fn auth_step(
+        &mut self,
+        cx: &Cx<'_>,
+        mut login: Box<Login>,
+        auth: ServerAuth,
+        step: ServerStep,
+        seq: u8,
+        out: &mut Outputs,
+    ) {
+        match step {
+            ServerStep::Switch { plugin, nonce } => {
+                let mut data = [0_u8; 21];
+                data[..20].copy_from_slice(&nonce);
+                out.client(|buffer| {
+                    AuthSwitch {
+                        plugin: plugin.name().as_bytes(),
+                        data: &data,
+                    }
+                    .write(buffer, seq);
+                });
+                self.identity.nonce = nonce;
+                login.stage = Stage::Answer(auth);
+                self.phase = Phase::Login(login);
+            }
+            ServerStep::FastOk => {
+                out.client(|buffer| {
+                    AuthMore(&[3]).write(buffer, seq);
+                });
+                self.accepted(cx, login, seq.wrapping_add(1), out);
+            }
+            ServerStep::Verified => self.accepted(cx, login, seq, out),
+            ServerStep::Denied(Denied { using_password, .. }) => {
+                let text = access_denied_text(&login.user, &self.peer.to_string(), using_password);
+                self.refuse_and_close(&Fault::AccessDenied(text), seq, out);
+            }
+        }
+    }
+
+    fn accepted(&mut self, cx: &Cx<'_>, mut login: Box<Login>, seq: u8, out: &mut Outputs) {
+        // A verified client has an account: without one there was no password to prove.
+        let Some(index) = login.account else {
+            return self.refuse_and_close(&Fault::BadHandshake, seq, out);
+        };
+        let account = &cx.snapshot.accounts[index];
+        self.account = index;
+        self.identity.user = std::mem::take(&mut login.user);
+        let schema = login.schema.take().or_else(|| account.schema.clone());
+        let named = schema.is_some();
+        let charset = Charset::from_collation_id(self.identity.charset);
+        self.state = state::State::new(schema, charset, cx.offer.facts.ansi_quotes);
+        out.push(Output::LoggedIn(index));
+        if named {
+            // Whether this account may use this schema only the server knows (error 1044, 1049).
+            login.stage = Stage::Backend { seq };
+            self.phase = Phase::Login(login);
+            self.open(Role::Primary, out);
+        } else {
+            self.logged_in(None, seq, out);
+        }
+    }
+
+    fn logged_in(&mut self, server_ok: Option<&[u8]>, seq: u8, out: &mut Outputs) {
+        let (capabilities, status) = (self.capabilities, self.status);
+        out.client(|buffer| {
+            match server_ok {
+                Some(payload) => write_payload(buffer, seq, payload),
+                None => OkPacket {
+                    affected: 0,
+                    insert_id: 0,
+                    status,
+                    warnings: 0,
+                    info: b"",
+                    state: b"",
+                }
+                .write(buffer, seq, capabilities),
+            };
+        });
+        self.phase = Phase::Command;
+        self.want = 4;
+    }
+
+    /// A connection opened while the client waits for its log-in's answer. True when it was that.
+    pub(super) fn login_backend_ready(&mut self, ready: &Ready, out: &mut Outputs) -> bool {
+        let Some(seq) = self.awaits_backend() else {
+            return false;
+        };
+        self.logged_in(Some(&ready.ok), seq, out);
+        true
+    }
+
+    /// A connection failed while the client waits for its log-in's answer. True when it was that.
+    pub(super) fn login_backend_failed(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        failure: &Failure,
+        out: &mut Outputs,
+    ) -> bool {
+        let Some(seq) = self.awaits_backend() else {
+            return false;
+        };
+        let unreachable = matches!(failure, Failure::NoHost | Failure::Unreachable(_));
+        if unreachable && role == Role::Primary && !self.group(cx.snapshot).replicas.is_empty() {
+            // A client that only reads can be served without the primary.
+            self.open(Role::Replica, out);
+        } else {
+            let fault = self.fault_of(cx, Role::Primary, failure);
+            self.refuse_and_close(&fault, seq, out);
+        }
+        true
+    }
+
+    fn awaits_backend(&self) -> Option<u8> {
+        match &self.phase {
+            Phase::Login(login) => match login.stage {
+                Stage::Backend { seq } => Some(seq),
+                Stage::Login | Stage::Tls | Stage::Answer(_) => None,
+            },
+            Phase::Command | Phase::Closed => None,
+        }
+    }
+
+    /// Forgets everything that belongs to the user of before.
+    fn forget_session(&mut self) {
+        self.statements.clear();
+        self.last = None;
+        self.last_route = None;
+        self.insert_id_lost = false;
+        self.insert_id_set = false;
+        self.status = crate::wire::Status::AUTOCOMMIT;
+    }
+
+    pub(super) fn drop_link(&mut self, role: Role, out: &mut Outputs) {
+        if self.link(role).state != LinkState::Absent {
+            out.push(Output::CloseBackend { role, kill: false });
+        }
+        *self.link_mut(role) = Link::default();
+        self.statements.forget_backend(role);
+    }
+}

@@ -1,0 +1,400 @@
+//! The commands of prepared statements. A statement is prepared where it runs first, and again on the other connection
+//! when it runs there; the client knows one id. Parameter types that the client sent once are sent again where they are
+//! not known.
+
+use super::command::{Departure, Front};
+use super::stmt::Prepared;
+use super::{Access, Cx, Expect, Fault, Output, Outputs, Role, Session, What};
+use crate::route::{self, Reason, Route};
+use crate::sql::{self, Hint, Traits};
+use crate::wire::{Execute, write_payload};
+
+/// Where the id lies in the commands that name a statement, counted from the packet's header.
+const ID: std::ops::Range<usize> = 5..9;
+
+fn read_id(bytes: &[u8]) -> Option<u32> {
+    bytes.get(ID)?.try_into().ok().map(u32::from_le_bytes)
+}
+
+fn patch_id(bytes: &mut [u8], id: u32) {
+    if let Some(place) = bytes.get_mut(ID) {
+        place.copy_from_slice(&id.to_le_bytes());
+    }
+}
+
+impl Session {
+    /// COM_STMT_PREPARE.
+    pub(super) fn prepare(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        let sql = front.payload().get(1..).unwrap_or_default();
+        let whole = front.is_whole();
+        let (statement, mut route);
+        if whole {
+            statement = sql::classify(sql, &self.dialect());
+            route = self.decide(cx, sql, &statement);
+        } else {
+            let kind = sql::classify_prefix(sql, &self.dialect());
+            statement = sql::Statement {
+                kind,
+                traits: Traits::EFFECTS,
+                hint: None,
+            };
+            route = Route {
+                role: Role::Primary,
+                reason: Reason::Statement(sql::Reason::UnknownStatement),
+            };
+        }
+        if let Err(fault) = self.settle(cx, &mut route, Traits::NONE) {
+            return self.refuse_front(front, &fault, out);
+        }
+        if route.reason == Reason::Follows {
+            // To prepare a question about the previous statement is to ask nothing yet.
+            route.role = Role::Primary;
+        }
+        let is_diagnostic = statement.wants_primary() == Some(sql::Reason::Diagnostics);
+        let prepared = Prepared {
+            text: whole.then(|| sql.into()),
+            is_read: whole && statement.wants_primary().is_none(),
+            is_diagnostic,
+            is_hinted: matches!(statement.hint, Some(Hint::Replica)),
+            traits: statement.traits,
+            kind: statement.kind,
+            params: 0,
+            server_ids: [None; 2],
+            types: None,
+            types_known: [false; 2],
+            long_data: false,
+        };
+        if !self.ensure(cx, route.role, out) {
+            return 0;
+        }
+        let id = self.statements.next_id();
+        self.preparing = Some(Box::new(prepared));
+        let is_read = route.role == Role::Replica;
+        let departure = Departure {
+            role: route.role,
+            access: Access::Read,
+            expect: Some(Expect::Prepare),
+            what: What::Prepare(id),
+            retain: is_read,
+            may_retry: is_read,
+            keeps_last: false,
+        };
+        self.depart(cx, &front, departure, out)
+    }
+
+    /// COM_STMT_EXECUTE.
+    pub(super) fn execute(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        let Some(id) = read_id(front.bytes) else {
+            return self.depart(cx, &front, Departure::plain(Expect::Response), out);
+        };
+        let view = self.view(self.account(cx.snapshot).read_from);
+        let capabilities = self.capabilities;
+        let Some(statement) = self.statements.get_mut(id) else {
+            return self.unknown_statement(
+                cx,
+                front,
+                id,
+                "mysqld_stmt_execute",
+                Expect::Response,
+                out,
+            );
+        };
+        let parsed = Execute::parse(front.payload(), statement.params, capabilities).ok();
+        let wants_cursor = front.bytes.get(9).is_some_and(|flags| flags & 0x07 != 0);
+        let has_types = parsed
+            .as_ref()
+            .is_some_and(|p| p.types.is_some() || p.type_flag_at.is_none());
+        let types_lost = !has_types
+            && statement.types.is_none()
+            && statement.types_known[Role::Primary as usize];
+        let mut route = if statement.is_diagnostic {
+            route::follow(&view)
+        } else if statement.is_read
+            && !wants_cursor
+            && !statement.long_data
+            && !types_lost
+            && parsed.is_some()
+        {
+            route::decide_read(
+                &view,
+                statement.traits.contains(Traits::USER_VAR_READ),
+                statement.is_hinted,
+            )
+        } else {
+            Route {
+                role: Role::Primary,
+                reason: Reason::Statement(sql::Reason::Write),
+            }
+        };
+        let (traits, kind) = (statement.traits, statement.kind);
+        if let Err(fault) = self.settle(cx, &mut route, traits) {
+            return self.refuse_front(front, &fault, out);
+        }
+        let role = route.role;
+        if !self.ensure(cx, role, out) || !self.ensure_prepared(role, id, out) {
+            return 0;
+        }
+        self.last_route = Some((role, route.reason));
+        let Some(statement) = self.statements.get_mut(id) else {
+            return 0;
+        };
+        let Some(server_id) = statement.server_ids[role as usize] else {
+            return self.unknown_statement(
+                cx,
+                front,
+                id,
+                "mysqld_stmt_execute",
+                Expect::Response,
+                out,
+            );
+        };
+        statement.long_data = false;
+        let mut insert_types = None;
+        if let Some(parsed) = parsed {
+            match (parsed.types, parsed.type_flag_at) {
+                (Some(range), _) => {
+                    statement.note_types(role, front.payload().get(range).unwrap_or_default())
+                }
+                (None, Some(flag_at)) if !statement.types_known[role as usize] => {
+                    insert_types = statement
+                        .types
+                        .clone()
+                        .map(|types| (flag_at, parsed.values_at, types));
+                    statement.types_known[role as usize] = insert_types.is_some();
+                }
+                (None, _) => {}
+            }
+        }
+        let is_read = role == Role::Replica;
+        let departure = Departure {
+            role,
+            access: if is_read { Access::Read } else { Access::Write },
+            expect: Some(Expect::Response),
+            what: What::Execute { id, kind },
+            retain: is_read,
+            may_retry: is_read && route.reason == Reason::PlainRead,
+            keeps_last: route.reason == Reason::Follows,
+        };
+        patch_id(front.bytes, server_id);
+        match insert_types {
+            None => self.depart(cx, &front, departure, out),
+            Some(types) => self.depart_with_types(front, departure, &types, out),
+        }
+    }
+
+    /// Sends an execution with the parameter types put in that the client left out. It is copied, which happens once for a
+    /// statement and connection.
+    fn depart_with_types(
+        &mut self,
+        front: Front<'_>,
+        departure: Departure,
+        (flag_at, values_at, types): &(usize, usize, Box<[u8]>),
+        out: &mut Outputs,
+    ) -> usize {
+        if !front.is_whole() {
+            return self.refuse_front(front, &Fault::TypesUnknown, out);
+        }
+        let payload = front.payload();
+        let mut packet = Vec::with_capacity(payload.len() + types.len());
+        packet.extend_from_slice(payload.get(..*flag_at).unwrap_or_default());
+        packet.push(1);
+        packet.extend_from_slice(types);
+        packet.extend_from_slice(payload.get(*values_at..).unwrap_or_default());
+        out.backend(departure.role, departure.access, |buffer| {
+            write_payload(buffer, 0, &packet);
+        });
+        let retained = if departure.retain { front.total() } else { 0 };
+        self.await_reply(departure, retained);
+        if retained > 0 { 0 } else { front.total() }
+    }
+
+    /// MariaDB's COM_STMT_BULK_EXECUTE: many rows of parameters at once, for writes.
+    pub(super) fn bulk_execute(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        self.on_primary(cx, front, "mysqld_stmt_bulk_execute", Expect::Response, out)
+    }
+
+    /// COM_STMT_FETCH: cursors are opened on the primary only.
+    pub(super) fn fetch(&mut self, cx: &mut Cx<'_>, front: Front<'_>, out: &mut Outputs) -> usize {
+        self.on_primary(cx, front, "mysqld_stmt_fetch", Expect::Fetch, out)
+    }
+
+    fn on_primary(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        caller: &'static str,
+        expect: Expect,
+        out: &mut Outputs,
+    ) -> usize {
+        let known = read_id(front.bytes).filter(|id| self.statements.get_mut(*id).is_some());
+        let Some(id) = known else {
+            let id = read_id(front.bytes).unwrap_or(0);
+            return self.unknown_statement(cx, front, id, caller, expect, out);
+        };
+        if !self.ensure(cx, Role::Primary, out) || !self.ensure_prepared(Role::Primary, id, out) {
+            return 0;
+        }
+        let Some(statement) = self.statements.get_mut(id) else {
+            return 0;
+        };
+        let kind = statement.kind;
+        if expect == Expect::Response {
+            // The types of a bulk execution replace those of single ones, and only that server knows them.
+            statement.types = None;
+            statement.types_known = [true, false];
+        }
+        if let Some(server_id) = statement.server_ids[Role::Primary as usize] {
+            patch_id(front.bytes, server_id);
+        }
+        let what = if expect == Expect::Response {
+            What::Execute { id, kind }
+        } else {
+            What::Plain
+        };
+        let departure = Departure {
+            what,
+            keeps_last: false,
+            ..Departure::plain(expect)
+        };
+        self.depart(cx, &front, departure, out)
+    }
+
+    /// COM_STMT_SEND_LONG_DATA. It has no reply, and ties the next execution to the primary.
+    pub(super) fn long_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        mut front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        if front.bytes.len() < front.total().min(ID.end) {
+            self.want = front.total().min(ID.end);
+            return 0;
+        }
+        self.want = 4;
+        let Some(id) = read_id(front.bytes).filter(|id| self.statements.get_mut(*id).is_some())
+        else {
+            // Servers say nothing to long data, not even that there is no such statement.
+            return self.skip(&mut front);
+        };
+        if !self.ensure(cx, Role::Primary, out) || !self.ensure_prepared(Role::Primary, id, out) {
+            return 0;
+        }
+        let Some(statement) = self.statements.get_mut(id) else {
+            return 0;
+        };
+        statement.long_data = true;
+        if let Some(server_id) = statement.server_ids[Role::Primary as usize] {
+            patch_id(front.bytes, server_id);
+        }
+        let departure = Departure {
+            expect: None,
+            ..Departure::plain(Expect::Terminal)
+        };
+        self.depart(cx, &front, departure, out)
+    }
+
+    /// COM_STMT_CLOSE. It has no reply.
+    pub(super) fn close_statement(&mut self, front: &Front<'_>, out: &mut Outputs) -> usize {
+        let total = front.total();
+        if let Some(statement) = read_id(front.bytes).and_then(|id| self.statements.remove(id)) {
+            for role in Role::BOTH {
+                if let Some(server_id) = statement.server_ids[role as usize] {
+                    let mut packet = [5, 0, 0, 0, 0x19, 0, 0, 0, 0];
+                    patch_id(&mut packet, server_id);
+                    out.backend(role, Access::Read, |buffer| {
+                        buffer.extend_from_slice(&packet)
+                    });
+                }
+            }
+        }
+        total
+    }
+
+    /// COM_STMT_RESET: long data and cursors, both of which are on the primary only.
+    pub(super) fn reset_statement(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        let Some(id) = read_id(front.bytes) else {
+            return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
+        };
+        let Some(statement) = self.statements.get_mut(id) else {
+            return self.unknown_statement(
+                cx,
+                front,
+                id,
+                "mysqld_stmt_reset",
+                Expect::Terminal,
+                out,
+            );
+        };
+        statement.long_data = false;
+        let place = Role::BOTH
+            .into_iter()
+            .find_map(|role| Some((role, statement.server_ids[role as usize]?)));
+        let Some((role, server_id)) = place else {
+            self.local_ok(1, out);
+            return front.total();
+        };
+        patch_id(front.bytes, server_id);
+        let (at, total) = (front.at, front.total());
+        out.push(Output::ForwardToBackend {
+            role,
+            range: at..at + total,
+            access: Access::Read,
+        });
+        self.await_reply(
+            Departure {
+                role,
+                ..Departure::plain(Expect::Terminal)
+            },
+            0,
+        );
+        total
+    }
+
+    /// A statement that the session does not have. The primary says so in its own words, unless the number happens to be
+    /// that of another statement there.
+    fn unknown_statement(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        id: u32,
+        command: &'static str,
+        expect: Expect,
+        out: &mut Outputs,
+    ) -> usize {
+        if id == u32::MAX || self.statements.is_server_id(id) {
+            return self.refuse_front(front, &Fault::UnknownStatement { id, command }, out);
+        }
+        self.depart(cx, &front, Departure::plain(expect), out)
+    }
+}
+
+impl Prepared {
+    /// The client sent its parameter types; they are kept when they are new.
+    fn note_types(&mut self, role: Role, types: &[u8]) {
+        if self.types.as_deref() != Some(types) {
+            self.types = Some(types.into());
+            self.types_known = [false; 2];
+        }
+        self.types_known[role as usize] = true;
+    }
+}

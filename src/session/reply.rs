@@ -1,0 +1,478 @@
+//! A server's bytes: the reply to the client's command, its end and what it changed, and connections that are lost.
+
+use super::{
+    Access, Attempt, BadReply, Cx, Fault, Link, LinkState, Outcome, Output, Outputs, Reply, Role,
+    Running, Session, TrackEvent, Upload, What,
+};
+use crate::pool::HostId;
+use crate::sql::{self, Kind, Traits};
+use crate::wire::{Capabilities, Status};
+
+/// Error codes with which a server says that it or the connection is going away, not that the statement is wrong.
+const GOING_AWAY: [u16; 4] = [
+    1053, // Server shutdown in progress
+    1927, // Connection was killed (MariaDB)
+    3169, // The client was disconnected by the server because the session was killed
+    4031, // The client was disconnected by the server because of inactivity
+];
+
+impl Session {
+    /// Looks at a server's unconsumed bytes; gives the number of bytes dealt with. `client` are the client's unconsumed bytes.
+    pub fn on_backend(
+        &mut self,
+        cx: &mut Cx<'_>,
+        role: Role,
+        input: &mut [u8],
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) -> usize {
+        let mut at = 0;
+        while at < input.len() && self.link(role).state == LinkState::Ready {
+            let rest = input.get_mut(at..).unwrap_or_default();
+            let step = if self.is_syncing(role) {
+                self.on_sync(cx, rest, client, out)
+            } else if self.reply.as_ref().is_some_and(|reply| reply.role == role) {
+                self.on_reply(cx, rest, at, client, out)
+            } else {
+                // Nothing was asked: the server says farewell, or something is wrong. Either way it is over.
+                out.push(Output::CloseBackend { role, kill: false });
+                self.on_backend_lost(
+                    cx,
+                    role,
+                    "the server sent a packet that nothing had asked for",
+                    client,
+                    out,
+                );
+                return input.len();
+            };
+            if step == 0 {
+                break;
+            }
+            at += step;
+        }
+        at
+    }
+
+    fn on_reply(
+        &mut self,
+        cx: &mut Cx<'_>,
+        rest: &mut [u8],
+        at: usize,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) -> usize {
+        let Some(reply) = &mut self.reply else {
+            return 0;
+        };
+        let role = reply.role;
+        if reply.command.may_retry && reply.tracker.at_start() {
+            match rest.get(4) {
+                None => return 0,
+                Some(0xff) if rest.len() < 7 => return 0,
+                Some(_) => {}
+            }
+            if reply
+                .tracker
+                .first_error(rest)
+                .is_some_and(|code| GOING_AWAY.contains(&code))
+            {
+                out.push(Output::CloseBackend { role, kill: false });
+                self.on_backend_lost(cx, role, "the server is going away", client, out);
+                return rest.len();
+            }
+        }
+        let walk = match reply.tracker.walk(rest) {
+            Ok(walk) => walk,
+            Err(bad) => {
+                self.on_bad_reply(cx, role, bad, client, out);
+                return rest.len();
+            }
+        };
+        match walk.event {
+            Some(TrackEvent::Prepared { at: payload, ok }) => {
+                if let What::Prepare(id) = reply.command.what {
+                    if let Some(place) = rest.get_mut(payload + 1..payload + 5) {
+                        place.copy_from_slice(&id.to_le_bytes());
+                    }
+                    if let Some(mut prepared) = self.preparing.take() {
+                        prepared.params = ok.params;
+                        prepared.server_ids[role as usize] = Some(ok.statement_id);
+                        self.statements.insert(id, prepared);
+                    }
+                }
+            }
+            Some(TrackEvent::LocalInfile) if !self.may_ask_for_file() => {
+                let bad = BadReply(
+                    "a request for a file of the client that the statement does not explain",
+                );
+                self.on_bad_reply(cx, role, bad, client, out);
+                return rest.len();
+            }
+            Some(TrackEvent::LocalInfile) => {
+                // What the client sends now is its file. Retained bytes of the statement must be out of the way first.
+                self.release_command(out);
+                self.upload = Some(Upload {
+                    to: Some(role),
+                    access: Access::Write,
+                    left: 0,
+                    more: false,
+                    is_file: true,
+                });
+            }
+            Some(TrackEvent::End) | None => {}
+        }
+        if walk.consumed > 0 {
+            out.push(Output::ForwardToClient(at..at + walk.consumed));
+            self.first_byte_passed(out);
+        }
+        if walk.event == Some(TrackEvent::End) {
+            self.on_reply_end(client, out);
+        }
+        walk.consumed
+    }
+
+    /// A LOAD DATA LOCAL may ask, and only on behalf of a client that said it can.
+    fn may_ask_for_file(&self) -> bool {
+        let Some(reply) = &self.reply else {
+            return false;
+        };
+        let kind = match reply.command.what {
+            What::Query { kind, .. } | What::LongQuery(kind) | What::Execute { kind, .. } => kind,
+            What::Prepare(_) | What::InitDb | What::SetOption(_) | What::Reset | What::Plain => {
+                return false;
+            }
+        };
+        self.capabilities.contains(Capabilities::LOCAL_FILES)
+            && matches!(
+                kind,
+                Kind::Write | Kind::Batch | Kind::Execute | Kind::Unknown
+            )
+    }
+
+    /// The client has part of the reply, so a read can no longer be moved elsewhere.
+    fn first_byte_passed(&mut self, out: &mut Outputs) {
+        let is_read = self
+            .reply
+            .as_ref()
+            .is_some_and(|reply| reply.command.may_retry);
+        if is_read && !self.notes_at_end() {
+            self.release_command(out);
+        }
+    }
+
+    /// The retained bytes are needed when the reply has ended.
+    fn notes_at_end(&self) -> bool {
+        match self.reply.as_ref().map(|reply| reply.command.what) {
+            Some(What::Query { traits, .. }) => traits.contains(Traits::EFFECTS),
+            Some(What::InitDb) => true,
+            _ => false,
+        }
+    }
+
+    fn release_command(&mut self, out: &mut Outputs) {
+        if let Some(reply) = &mut self.reply {
+            reply.command.may_retry = false;
+            let retained = std::mem::take(&mut reply.command.retained);
+            if retained > 0 {
+                out.push(Output::Consume(retained));
+            }
+        }
+    }
+
+    fn on_reply_end(&mut self, client: &mut [u8], out: &mut Outputs) {
+        let Some(Reply {
+            role,
+            tracker,
+            command,
+        }) = self.reply.take()
+        else {
+            return;
+        };
+        let outcome = tracker.outcome();
+        if let Some(upload) = &mut self.upload
+            && upload.is_file
+        {
+            // The file was refused while it was still coming; a server that does so closes the connection.
+            upload.to = None;
+        }
+        if let Some(status) = outcome.status {
+            self.link_mut(role).status = status;
+            if role == Role::Primary {
+                self.note_status(status);
+            }
+        }
+        self.note_command(role, command, outcome, client, out);
+        if outcome.schema_dropped {
+            self.state.schema_dropped();
+            self.drop_link(Role::Replica, out);
+        }
+        if role == Role::Primary {
+            // What the statement changed it changed there.
+            let serial = self.state.serial();
+            self.link_mut(role).applied = serial;
+            if outcome.insert_id != 0 {
+                self.insert_id_set = true;
+                self.insert_id_lost = false;
+            }
+        }
+        if !command.keeps_last {
+            self.last = Some(super::Last { role, lost: false });
+        }
+        self.attempt = Attempt::default();
+        if command.retained > 0 {
+            out.push(Output::Consume(command.retained));
+        }
+    }
+
+    fn note_status(&mut self, status: Status) {
+        let was_in = self.status.contains(Status::IN_TRANS);
+        self.status = status;
+        if was_in && !status.contains(Status::IN_TRANS) {
+            self.state.transaction_done();
+        }
+    }
+
+    fn note_command(
+        &mut self,
+        role: Role,
+        command: Running,
+        outcome: Outcome,
+        client: &[u8],
+        out: &mut Outputs,
+    ) {
+        let ok = outcome.error.is_none();
+        match command.what {
+            What::Query { at, traits, kind } => {
+                let sql = client.get(at..command.retained).unwrap_or_default();
+                self.note_statement(kind, traits, sql, false, outcome);
+            }
+            What::Execute { id, kind } => {
+                let Some(statement) = self.statements.get_mut(id) else {
+                    return;
+                };
+                let traits = statement.traits;
+                let bound = statement.params > 0;
+                let text = if traits.contains(Traits::EFFECTS) {
+                    statement.text.clone()
+                } else {
+                    None
+                };
+                if traits.contains(Traits::EFFECTS) && text.is_none() {
+                    self.state.set_opaque();
+                    self.state.set_user_variables_unknown();
+                }
+                self.note_statement(
+                    kind,
+                    traits,
+                    text.as_deref().unwrap_or_default(),
+                    bound,
+                    outcome,
+                );
+            }
+            What::LongQuery(kind) => {
+                // Only its head was seen. More results than one tell of statements behind it.
+                self.state.set_user_variables_unknown();
+                if kind != Kind::Write || outcome.many {
+                    self.state.set_opaque();
+                }
+            }
+            What::InitDb if ok => {
+                let name = client.get(5..command.retained).unwrap_or_default();
+                self.state.use_schema(name);
+            }
+            What::SetOption(option) if ok => self.state.set_option(option),
+            What::Reset if ok => self.was_reset(),
+            What::Reset => {
+                // A server that cannot reset is not fit to go on with: what it still holds is not known.
+                self.drop_link(role, out);
+                self.was_reset();
+            }
+            What::Prepare(_) => self.preparing = None,
+            What::InitDb | What::SetOption(_) | What::Plain => {}
+        }
+    }
+
+    /// Notes what a statement that ran on a connection changed.
+    fn note_statement(
+        &mut self,
+        kind: Kind,
+        traits: Traits,
+        sql: &[u8],
+        bound: bool,
+        outcome: Outcome,
+    ) {
+        if traits.contains(Traits::LOCK_FUNCTION) {
+            self.state.set_user_locks();
+        }
+        let assigns_in_expression = traits.contains(Traits::USER_VAR_WRITE) && kind != Kind::Set;
+        if assigns_in_expression || traits.intersects(Traits::UNKNOWN_FUNCTION | Traits::CALL) {
+            self.state.set_user_variables_unknown();
+        }
+        if kind == Kind::Execute {
+            // What a text prepared by SQL does is known to the server only.
+            self.state.set_user_variables_unknown();
+            self.state.set_opaque();
+        }
+        let began = self.status.contains(Status::IN_TRANS);
+        if !began && outcome.error.is_none() && matches!(kind, Kind::Read | Kind::Write) {
+            self.state.transaction_done();
+        }
+        if !traits.contains(Traits::EFFECTS) {
+            return;
+        }
+        match outcome.error {
+            None => {
+                let dialect = self.dialect();
+                let state = &mut self.state;
+                sql::effects(sql, &dialect, &mut |effect| state.note(&effect, bound));
+            }
+            // Of a batch some statements may have run before the one that failed.
+            Some(_) if traits.contains(Traits::MULTI) => {
+                self.state.set_opaque();
+                self.state.set_user_variables_unknown();
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The bytes of a server make no sense: its connection is of no use, and the client is told if it can be.
+    pub(super) fn on_bad_reply(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        bad: BadReply,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        out.push(Output::CloseBackend { role, kill: true });
+        let why = bad.to_string();
+        self.on_backend_lost(cx, role, &why, client, out);
+    }
+
+    /// A server connection is gone; the shell has closed it or is about to.
+    pub fn on_backend_lost(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        why: &str,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        let host = self.link(role).host;
+        *self.link_mut(role) = Link::default();
+        self.statements.forget_backend(role);
+        if let Some(upload) = &mut self.upload
+            && upload.to == Some(role)
+        {
+            upload.to = None;
+        }
+        let bound = self.is_bound();
+        self.note_loss(role);
+        let what = format!("{} {}: {why}", role_name(role), host_name(cx, host));
+        if self.sync.as_ref().is_some_and(|_| self.is_syncing(role)) {
+            self.sync = None;
+            return self.lost_before_sending(cx, role, host, what, client, out);
+        }
+        match self.reply.take() {
+            Some(reply) if reply.role == role => self.lost_in_reply(reply, host, what, client, out),
+            other => {
+                self.reply = other;
+                if role == Role::Primary && bound && !matches!(self.phase, super::Phase::Closed) {
+                    // What the client built up there is gone; like the server itself, say nothing and hang up.
+                    self.close(out);
+                }
+            }
+        }
+    }
+
+    fn note_loss(&mut self, role: Role) {
+        if let Some(last) = &mut self.last
+            && last.role == role
+        {
+            last.lost = true;
+        }
+        if role == Role::Primary {
+            self.insert_id_lost |= std::mem::take(&mut self.insert_id_set);
+        }
+    }
+
+    /// Nothing of the client's command had been sent yet.
+    fn lost_before_sending(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        host: Option<HostId>,
+        what: String,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        match role {
+            Role::Replica => self.replica_failed(host, what),
+            Role::Primary => {
+                self.attempt.failures = self.attempt.failures.saturating_add(1);
+                if self.attempt.failures >= super::READ_ATTEMPTS {
+                    self.fail_command(cx, &Fault::Lost(what), client, out);
+                }
+            }
+        }
+    }
+
+    fn lost_in_reply(
+        &mut self,
+        reply: Reply,
+        host: Option<HostId>,
+        what: String,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        let Reply {
+            role,
+            tracker,
+            command,
+        } = reply;
+        self.preparing = None;
+        if command.may_retry && tracker.at_start() {
+            // The command still stands at the front of the client's bytes, as the client sent it but for an id.
+            if let (What::Execute { id, .. }, Some(place)) = (command.what, client.get_mut(5..9)) {
+                place.copy_from_slice(&id.to_le_bytes());
+            }
+            return self.replica_failed(host, what);
+        }
+        if command.retained > 0 {
+            out.push(Output::Consume(command.retained));
+        }
+        self.attempt = Attempt::default();
+        if !tracker.at_boundary() {
+            return self.close(out);
+        }
+        let fault = Fault::Lost(what);
+        if role == Role::Primary {
+            // The statement may have run or not, and the session's place in a transaction is gone with the connection.
+            self.refuse_and_close(&fault, tracker.next_seq(), out);
+        } else {
+            self.refuse(&fault, tracker.next_seq(), out);
+        }
+    }
+
+    /// The last-moment check found that the connection's host is not the primary: nothing was sent.
+    pub fn on_write_refused(&mut self, cx: &Cx<'_>, host: HostId, out: &mut Outputs) {
+        let seq = self
+            .reply
+            .take()
+            .map_or(1, |reply| reply.tracker.next_seq());
+        let fault = Fault::NotPrimary(host_name(cx, Some(host)));
+        self.refuse_and_close(&fault, seq, out);
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Primary => "primary",
+        Role::Replica => "replica",
+    }
+}
+
+fn host_name(cx: &Cx<'_>, host: Option<HostId>) -> String {
+    host.and_then(|host| cx.snapshot.hosts.get(host.index()))
+        .map_or_else(|| "(unknown)".to_owned(), |entry| entry.address.to_string())
+}

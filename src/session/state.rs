@@ -1,0 +1,512 @@
+//! The session's state as the client set it: what must be brought to a connection before it is used, and what keeps the
+//! session's reads on the primary. Reads `sql::Effect`s, makes replays; sends nothing.
+//!
+//! State is a short history of statements that give the same state on another connection. An entry leaves when a later
+//! one replaces it. What cannot be said again elsewhere becomes a pin: its state lives on the primary only.
+
+use crate::sql::{Charset, Effect, Scope, Value};
+
+/// Reasons for which reads stay on the primary's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pins(u16);
+
+impl Pins {
+    /// A session variable was set to something that only the primary's connection knows.
+    pub const OPAQUE: Self = Self(1);
+    /// Temporary tables exist.
+    pub const TEMPORARY_TABLES: Self = Self(1 << 1);
+    /// LOCK TABLES is in force.
+    pub const LOCKED_TABLES: Self = Self(1 << 2);
+    /// A procedure ran: it may have left temporary tables and variables.
+    pub const CALL: Self = Self(1 << 3);
+    /// SET TRANSACTION waits for the next transaction.
+    pub const ONE_SHOT: Self = Self(1 << 4);
+    /// More state than a session may have replayed.
+    pub const HISTORY: Self = Self(1 << 5);
+    /// User variables were assigned in a way that only the primary's connection knows. Concerns statements with `@`.
+    pub const USER_VARIABLES: Self = Self(1 << 6);
+    /// User locks may be held. Keeps the connection, not the reads.
+    pub const USER_LOCKS: Self = Self(1 << 7);
+    /// PREPARE of SQL, HANDLER OPEN: keeps the connection, not the reads.
+    pub const NAMED_OBJECTS: Self = Self(1 << 8);
+
+    /// Pins that keep every read on the primary.
+    const READS: Self = Self(0b11_1111);
+
+    /// Whether any of `other` is set.
+    #[must_use]
+    pub fn any_of(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether a read must stay on the primary.
+    #[must_use]
+    pub fn hold_reads(self) -> bool {
+        self.any_of(Self::READS)
+    }
+
+    /// Whether something would be lost with the primary's connection.
+    #[must_use]
+    pub fn bind_connection(self) -> bool {
+        self.0 != 0
+    }
+
+    fn set(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    fn clear(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+
+    /// The first reason, in words that `EXPLAIN ROUTE` and logs use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        const NAMES: [(Pins, &str); 9] = [
+            (Pins::TEMPORARY_TABLES, "temporary-table"),
+            (Pins::LOCKED_TABLES, "lock-tables"),
+            (Pins::CALL, "call"),
+            (Pins::ONE_SHOT, "set-transaction"),
+            (Pins::OPAQUE, "session-state"),
+            (Pins::HISTORY, "too-much-session-state"),
+            (Pins::USER_VARIABLES, "user-variables"),
+            (Pins::USER_LOCKS, "user-lock"),
+            (Pins::NAMED_OBJECTS, "prepared-sql"),
+        ];
+        NAMES
+            .iter()
+            .find(|(pin, _)| self.any_of(*pin))
+            .map_or("none", |(_, name)| name)
+    }
+}
+
+/// Something to say to a connection before it is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Replay {
+    /// A statement.
+    Query(Vec<u8>),
+    /// COM_INIT_DB.
+    InitDb(Vec<u8>),
+    /// COM_SET_OPTION.
+    SetOption(u16),
+    /// COM_RESET_CONNECTION, because the other connection was reset and MySQL then forgets the log-in's character set.
+    Reset,
+}
+
+#[derive(Debug)]
+struct Entry {
+    serial: u32,
+    key: Vec<u8>,
+    replay: Replay,
+    /// How its text reads does not depend on character set and sql_mode.
+    neutral: bool,
+    /// Its value refers to state before it.
+    depends: bool,
+}
+
+/// A session replays at most so many statements…
+const HISTORY_ENTRIES: usize = 64;
+/// …of so many bytes in all; beyond, its reads stay on the primary.
+const HISTORY_BYTES: usize = 16 * 1024;
+/// Temporary tables that are counted by name; beyond, the pin stays until the session is reset.
+const TEMPORARY_NAMES: usize = 64;
+
+/// See the module's words.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    schema: Option<Vec<u8>>,
+    history: Vec<Entry>,
+    bytes: usize,
+    serial: u32,
+    pins: Pins,
+    temporary: Vec<Vec<u8>>,
+    charset: Charset,
+    /// `None` when only the server knows.
+    ansi_quotes: Option<bool>,
+    default_ansi_quotes: Option<bool>,
+}
+
+impl State {
+    /// The state of a session that has just logged in.
+    #[must_use]
+    pub(super) fn new(
+        schema: Option<Vec<u8>>,
+        charset: Charset,
+        ansi_quotes: Option<bool>,
+    ) -> Self {
+        Self {
+            schema,
+            charset,
+            ansi_quotes,
+            default_ansi_quotes: ansi_quotes,
+            ..Self::default()
+        }
+    }
+
+    /// COM_RESET_CONNECTION: everything but the schema is gone.
+    pub(super) fn reset(&mut self, charset: Charset) {
+        let schema = self.schema.take();
+        let serial = self.serial;
+        *self = Self::new(schema, charset, self.default_ansi_quotes);
+        self.serial = serial;
+        self.append(b"reset".to_vec(), Replay::Reset, true, false);
+    }
+
+    /// The current schema as far as it is known.
+    #[must_use]
+    pub(super) fn schema(&self) -> Option<&[u8]> {
+        self.schema.as_deref()
+    }
+
+    /// What holds reads or the connection.
+    #[must_use]
+    pub(super) fn pins(&self) -> Pins {
+        self.pins
+    }
+
+    /// How the client's bytes are to be read.
+    #[must_use]
+    pub(super) fn charset(&self) -> Charset {
+        self.charset
+    }
+
+    /// Whether `"` quotes identifiers; `None` when unknown.
+    #[must_use]
+    pub(super) fn ansi_quotes(&self) -> Option<bool> {
+        self.ansi_quotes
+    }
+
+    /// The serial of the newest state; a connection that has it needs nothing.
+    #[must_use]
+    pub(super) fn serial(&self) -> u32 {
+        self.serial
+    }
+
+    /// What a connection that has the state up to `applied` still needs, in order.
+    pub(super) fn since(&self, applied: u32) -> impl Iterator<Item = &Replay> {
+        self.history
+            .iter()
+            .filter(move |e| e.serial > applied)
+            .map(|e| &e.replay)
+    }
+
+    /// The state changed in a way that was not understood.
+    pub(super) fn set_opaque(&mut self) {
+        self.pins.set(Pins::OPAQUE);
+    }
+
+    /// A user variable was assigned inside an expression or by INTO.
+    pub(super) fn set_user_variables_unknown(&mut self) {
+        self.pins.set(Pins::USER_VARIABLES);
+    }
+
+    /// A function of the GET_LOCK family ran.
+    pub(super) fn set_user_locks(&mut self) {
+        self.pins.set(Pins::USER_LOCKS);
+    }
+
+    /// A transaction began and ended, so SET TRANSACTION no longer waits.
+    pub(super) fn transaction_done(&mut self) {
+        self.pins.clear(Pins::ONE_SHOT);
+    }
+
+    /// The current schema was dropped.
+    pub(super) fn schema_dropped(&mut self) {
+        self.schema = None;
+        self.history.retain(|e| e.key != b"schema");
+    }
+
+    /// The schema was changed, by USE or COM_INIT_DB.
+    pub(super) fn use_schema(&mut self, name: &[u8]) {
+        self.schema = Some(name.to_vec());
+        let replace = !self.history.iter().any(|e| e.key == b"character set");
+        self.record(
+            b"schema",
+            Replay::InitDb(name.to_vec()),
+            name.is_ascii(),
+            !replace,
+        );
+    }
+
+    /// COM_SET_OPTION was accepted.
+    pub(super) fn set_option(&mut self, option: u16) {
+        self.record(b"option", Replay::SetOption(option), true, false);
+    }
+
+    /// Notes an effect of a statement that succeeded on the primary's connection. `bound` says that the statement was
+    /// executed with parameters, so that a `?` in its text stands for a value not to be seen there.
+    pub(super) fn note(&mut self, effect: &Effect<'_>, bound: bool) {
+        match *effect {
+            Effect::SetVariable {
+                scope: Scope::Session,
+                name,
+                value,
+            } => self.set_variable(name, value, bound),
+            Effect::SetVariable {
+                scope: Scope::OneShot,
+                ..
+            } => self.pins.set(Pins::ONE_SHOT),
+            Effect::SetVariable {
+                scope: Scope::Global | Scope::Persist,
+                ..
+            } => {}
+            Effect::SetUserVariable { name, value } => self.set_user_variable(name, value, bound),
+            Effect::Names { charset, collation } => self.set_names(charset, collation),
+            Effect::CharacterSet(charset) => self.set_character_set(charset),
+            Effect::SetTransaction {
+                scope: Scope::Session,
+                text,
+            } => {
+                self.record(
+                    b"transaction",
+                    Replay::Query(text.to_vec()),
+                    neutral(text),
+                    true,
+                );
+            }
+            Effect::SetTransaction {
+                scope: Scope::OneShot,
+                ..
+            } => self.pins.set(Pins::ONE_SHOT),
+            Effect::SetTransaction { .. } => {}
+            Effect::Use(name) => self.use_schema(name),
+            Effect::CreateTemporary(name) => self.add_temporary(name),
+            Effect::DropTables { name, .. } => self.drop_temporary(name),
+            Effect::LockTables => self.pins.set(Pins::LOCKED_TABLES),
+            Effect::UnlockTables => self.pins.clear(Pins::LOCKED_TABLES),
+            Effect::Prepare(_) | Effect::HandlerOpen => self.pins.set(Pins::NAMED_OBJECTS),
+            Effect::Call => {
+                self.pins.set(Pins::CALL);
+                self.pins.set(Pins::USER_VARIABLES);
+            }
+            Effect::SetRole(text) => {
+                let mut statement = b"SET ROLE ".to_vec();
+                statement.extend_from_slice(text);
+                self.record(b"role", Replay::Query(statement), neutral(text), false);
+            }
+            Effect::DropDatabase(name) => {
+                if self.schema.as_deref() == Some(name) {
+                    self.schema_dropped();
+                }
+            }
+            // A renamed temporary table keeps its pin under the old name until the session is reset: safe, and rare.
+            Effect::RenameTables
+            | Effect::Deallocate(_)
+            | Effect::HandlerClose
+            | Effect::SetPassword => {}
+            Effect::Opaque => {
+                self.pins.set(Pins::OPAQUE);
+                self.pins.set(Pins::USER_VARIABLES);
+            }
+        }
+    }
+
+    fn set_variable(&mut self, name: &[u8], value: Value<'_>, bound: bool) {
+        let name = name.to_ascii_lowercase();
+        match name.as_slice() {
+            // The status flags of replies tell, and reads go elsewhere only while it is on.
+            b"autocommit" => return,
+            // These concern inserts and what follows them, which is on the primary always.
+            b"last_insert_id" | b"identity" | b"insert_id" => return,
+            b"sql_mode" => self.ansi_quotes = self.mode_has_ansi_quotes(value.text),
+            b"character_set_client" => {
+                match literal_word(value.text).map(|w| Charset::from_name(&w)) {
+                    Some(charset) => self.charset = charset,
+                    None => self.pins.set(Pins::OPAQUE),
+                }
+            }
+            _ => {}
+        }
+        if !self.can_replay(value, bound) {
+            self.pins.set(Pins::OPAQUE);
+            return;
+        }
+        let mut text = b"SET SESSION ".to_vec();
+        text.extend_from_slice(&name);
+        text.extend_from_slice(b" = ");
+        text.extend_from_slice(value.text);
+        let depends = value.text.contains(&b'@');
+        let neutral = neutral(value.text);
+        self.record(&name, Replay::Query(text), neutral, depends);
+    }
+
+    fn set_user_variable(&mut self, name: &[u8], value: Value<'_>, bound: bool) {
+        if !self.can_replay(value, bound) {
+            self.pins.set(Pins::USER_VARIABLES);
+            return;
+        }
+        let mut key = b"@".to_vec();
+        key.extend_from_slice(&name.to_ascii_lowercase());
+        let mut text = b"SET @`".to_vec();
+        for byte in name {
+            text.push(*byte);
+            if *byte == b'`' {
+                text.push(b'`');
+            }
+        }
+        text.extend_from_slice(b"` = ");
+        text.extend_from_slice(value.text);
+        let depends = value.text.contains(&b'@');
+        let neutral = neutral(value.text) && name.is_ascii();
+        self.record(&key, Replay::Query(text), neutral, depends);
+    }
+
+    fn can_replay(&self, value: Value<'_>, bound: bool) -> bool {
+        value.replayable
+            && !(bound && value.text.contains(&b'?'))
+            && !(value.user_vars && self.pins.any_of(Pins::USER_VARIABLES))
+    }
+
+    fn set_names(&mut self, charset: Option<&[u8]>, collation: Option<&[u8]>) {
+        let mut text = b"SET NAMES ".to_vec();
+        text.extend_from_slice(charset.unwrap_or(b"DEFAULT"));
+        if let Some(collation) = collation {
+            text.extend_from_slice(b" COLLATE ");
+            text.extend_from_slice(collation);
+        }
+        self.charset_from(charset);
+        self.record(b"names", Replay::Query(text), true, false);
+    }
+
+    fn set_character_set(&mut self, charset: Option<&[u8]>) {
+        let mut text = b"SET CHARACTER SET ".to_vec();
+        text.extend_from_slice(charset.unwrap_or(b"DEFAULT"));
+        self.charset_from(charset);
+        // The connection's collation becomes that of the schema at this moment, so schema changes before it stay.
+        self.record(b"character set", Replay::Query(text), true, false);
+    }
+
+    fn charset_from(&mut self, charset: Option<&[u8]>) {
+        // DEFAULT is the server's own, which is a plain set on any server that anyone runs behind a proxy.
+        match charset
+            .map_or(Some(Vec::new()), literal_word)
+            .map(|w| Charset::from_name(&w))
+        {
+            Some(charset) => self.charset = charset,
+            // Not a plain name: only the server knows.
+            None => self.pins.set(Pins::OPAQUE),
+        }
+    }
+
+    /// What a value for sql_mode says of ANSI_QUOTES; `None` where only the server can tell.
+    fn mode_has_ansi_quotes(&self, text: &[u8]) -> Option<bool> {
+        let word = literal_word(text)?;
+        if word.eq_ignore_ascii_case(b"default") && !text.starts_with(b"'") {
+            return self.default_ansi_quotes;
+        }
+        if word.iter().all(u8::is_ascii_digit) && !word.is_empty() {
+            return None;
+        }
+        // Modes that contain ANSI_QUOTES; all but ANSI are MariaDB's.
+        const WITH: [&[u8]; 7] = [
+            b"ansi",
+            b"ansi_quotes",
+            b"db2",
+            b"maxdb",
+            b"mssql",
+            b"oracle",
+            b"postgresql",
+        ];
+        Some(word.split(|b| *b == b',').any(|m| {
+            let mode = m.trim_ascii().to_ascii_lowercase();
+            WITH.contains(&mode.as_slice())
+        }))
+    }
+
+    fn add_temporary(&mut self, name: &[u8]) {
+        self.pins.set(Pins::TEMPORARY_TABLES);
+        let name = name.to_ascii_lowercase();
+        if self.temporary.len() <= TEMPORARY_NAMES && !self.temporary.contains(&name) {
+            self.temporary.push(name);
+        }
+    }
+
+    fn drop_temporary(&mut self, name: &[u8]) {
+        // One name beyond the limit stays in the list, so that the pin stays too.
+        if self.temporary.len() <= TEMPORARY_NAMES {
+            let name = name.to_ascii_lowercase();
+            self.temporary.retain(|t| *t != name);
+            if self.temporary.is_empty() {
+                self.pins.clear(Pins::TEMPORARY_TABLES);
+            }
+        }
+    }
+
+    fn record(&mut self, key: &[u8], replay: Replay, neutral: bool, depends: bool) {
+        if !depends {
+            self.drop_replaced(key);
+        }
+        self.append(key.to_vec(), replay, neutral, depends);
+    }
+
+    /// Takes out an older entry of the same key, unless something behind it was read in its light: texts whose meaning
+    /// hangs on character set or sql_mode, and values made from earlier ones.
+    fn drop_replaced(&mut self, key: &[u8]) {
+        let Some(at) = self.history.iter().rposition(|e| e.key == key) else {
+            return;
+        };
+        let parses = matches!(key, b"names" | b"character set" | b"sql_mode")
+            || key.starts_with(b"character_set");
+        let later = self.history.get(at + 1..).unwrap_or_default();
+        if later.iter().any(|e| e.depends || (parses && !e.neutral)) {
+            return;
+        }
+        let entry = self.history.remove(at);
+        self.bytes = self.bytes.saturating_sub(entry.replay.len());
+    }
+
+    fn append(&mut self, key: Vec<u8>, replay: Replay, neutral: bool, depends: bool) {
+        self.serial = self.serial.wrapping_add(1);
+        self.bytes = self.bytes.saturating_add(replay.len());
+        if self.history.len() >= HISTORY_ENTRIES || self.bytes > HISTORY_BYTES {
+            self.pins.set(Pins::HISTORY);
+            self.pins.set(Pins::USER_VARIABLES);
+            self.history = Vec::new();
+            self.bytes = 0;
+        }
+        if !self.pins.any_of(Pins::HISTORY) {
+            self.history.push(Entry {
+                serial: self.serial,
+                key,
+                replay,
+                neutral,
+                depends,
+            });
+        }
+    }
+}
+
+impl Replay {
+    fn len(&self) -> usize {
+        match self {
+            Self::Query(text) | Self::InitDb(text) => text.len(),
+            Self::SetOption(_) | Self::Reset => 2,
+        }
+    }
+}
+
+/// A text that reads the same under every character set and sql_mode.
+fn neutral(text: &[u8]) -> bool {
+    text.is_ascii() && !text.iter().any(|b| matches!(b, b'"' | b'\\' | b'|'))
+}
+
+/// The content of a plain quoted string or of a bare word; `None` for anything more.
+fn literal_word(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.trim_ascii();
+    let inner = match text {
+        [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] | [b'`', inner @ .., b'`'] => inner,
+        bare => {
+            if !bare.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+                return None;
+            }
+            bare
+        }
+    };
+    if inner
+        .iter()
+        .any(|b| matches!(b, b'\'' | b'"' | b'\\' | b'`'))
+    {
+        return None;
+    }
+    Some(inner.to_vec())
+}

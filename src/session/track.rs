@@ -1,0 +1,521 @@
+//! The reply tracker: finds where a server's reply ends by walking packet headers and first bytes.
+//!
+//! It looks at bytes and never changes or keeps them; what is done with a reply (forward, swallow, patch an id) is the
+//! session's business. Both framings are known: with EOF packets and with `CLIENT_DEPRECATE_EOF`.
+//!
+//! ```text
+//! Response: First ─OK/ERR───────────────────────────────► end (or First again with MORE_RESULTS)
+//!           First ─n columns─► Columns ─► ColumnsEof ─► Rows ─EOF/OK/ERR─► end (or First again)
+//!                                          └ CURSOR_EXISTS ───────────────► end
+//!           First ─0xfb─► (client sends a file) ─► First
+//! Prepare:  First ─OK─► Parameters ─► (EOF) ─► Columns ─► (EOF) ─► end
+//! FieldList, Fetch: Rows ─EOF/OK/ERR─► end
+//! Terminal: one OK, EOF or ERR;  Single: one packet of any kind
+//! ```
+//!
+//! Followed: "COM_QUERY Response", "COM_STMT_PREPARE Response", "Text Resultset" of the MySQL protocol pages, and what
+//! MySQL 9.7 and MariaDB 10.11 were seen to send.
+
+use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, PrepareOk, Status};
+
+/// What a command's reply looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// OK, ERR, a request for a local file, or result sets: COM_QUERY, COM_STMT_EXECUTE and their kin.
+    Response,
+    /// COM_STMT_PREPARE.
+    Prepare,
+    /// Column definitions up to an EOF: COM_FIELD_LIST.
+    FieldList,
+    /// Rows up to an EOF: COM_STMT_FETCH.
+    Fetch,
+    /// One OK, EOF or ERR packet.
+    Terminal,
+    /// One packet with no header byte: COM_STATISTICS.
+    Single,
+}
+
+/// Something in the reply that the session acts upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrackEvent {
+    /// The first packet of a prepare reply; its payload starts at `at` of the walked bytes.
+    Prepared {
+        /// Offset of the payload.
+        at: usize,
+        /// What it says.
+        ok: PrepareOk,
+    },
+    /// The server asks the client for a file; the client's packets are to be forwarded until an empty one.
+    LocalInfile,
+    /// The reply is complete.
+    End,
+}
+
+/// What a walk over bytes found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walk {
+    /// So many of the bytes are understood and may be passed on; the rest is to be shown again with more behind it.
+    pub consumed: usize,
+    /// What stopped the walk; `None` when it needs more bytes.
+    pub event: Option<TrackEvent>,
+}
+
+/// The server sent what no server sends; the connection is of no further use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("malformed reply: {0}")]
+pub struct BadReply(pub &'static str);
+
+/// What the ends of the results said, for the session's view of the connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Status flags of the last packet that carried them.
+    pub status: Option<Status>,
+    /// Error code, if the reply ended with one.
+    pub error: Option<u16>,
+    /// `last_insert_id` of the last OK packet that had one.
+    pub insert_id: u64,
+    /// Results that ended well.
+    pub results: u32,
+    /// Some result had a status with `DB_DROPPED`.
+    pub schema_dropped: bool,
+    /// Some result was followed by another.
+    pub many: bool,
+}
+
+/// So much of a terminal packet is needed in one piece; the flags lie within the first 23 bytes.
+const PEEK_TERMINAL: usize = 64;
+/// Errors are needed whole where their text is passed on in other words; servers cut it at 512 bytes.
+const PEEK_ERROR: usize = 1024;
+/// A column count beyond this is not a server's (its own limit is 4,096).
+const MAX_COLUMNS: u64 = 65_535;
+/// MariaDB's progress report is an ERR packet with this code and ends nothing.
+const PROGRESS_REPORT: u16 = 0xffff;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    First,
+    Parameters(u32),
+    ParametersEof,
+    Columns(u32),
+    ColumnsEof,
+    Rows,
+    End,
+}
+
+/// Walks one reply. Feed it whatever arrived, from the first byte not yet consumed.
+#[derive(Debug, Clone)]
+pub struct Tracker {
+    expect: Expect,
+    state: State,
+    /// Bytes of the current packet's payload still to pass.
+    body_left: usize,
+    /// The current packet fills its frame, so another frame of the same packet follows.
+    continued: bool,
+    /// Columns announced by a prepare reply, walked after the parameters.
+    prepare_columns: u32,
+    deprecate_eof: bool,
+    metadata_flag: bool,
+    /// MariaDB leaves out definitions that the client has cached; MySQL when `resultset_metadata` says so.
+    seq: u8,
+    at_start: bool,
+    outcome: Outcome,
+}
+
+impl Default for Tracker {
+    fn default() -> Self {
+        Self::new(Expect::Terminal, Capabilities(0)).ended()
+    }
+}
+
+impl Tracker {
+    /// A tracker for one reply on a connection with these negotiated capabilities.
+    #[must_use]
+    pub fn new(expect: Expect, capabilities: Capabilities) -> Self {
+        let state = match expect {
+            Expect::FieldList | Expect::Fetch => State::Rows,
+            Expect::Response | Expect::Prepare | Expect::Terminal | Expect::Single => State::First,
+        };
+        Self {
+            expect,
+            state,
+            body_left: 0,
+            continued: false,
+            prepare_columns: 0,
+            deprecate_eof: capabilities.contains(Capabilities::DEPRECATE_EOF),
+            metadata_flag: capabilities.contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
+                || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA),
+            seq: 0,
+            at_start: true,
+            outcome: Outcome::default(),
+        }
+    }
+
+    fn ended(mut self) -> Self {
+        self.state = State::End;
+        self.at_start = false;
+        self
+    }
+
+    /// Nothing of the reply has been passed on yet.
+    #[must_use]
+    pub fn at_start(&self) -> bool {
+        self.at_start
+    }
+
+    /// The walk stands between two packets, so an ERR packet of Atlas's own may be put here.
+    #[must_use]
+    pub fn at_boundary(&self) -> bool {
+        self.body_left == 0 && !self.continued
+    }
+
+    /// The sequence number for the next packet to the client.
+    #[must_use]
+    pub fn next_seq(&self) -> u8 {
+        if self.at_start {
+            1
+        } else {
+            self.seq.wrapping_add(1)
+        }
+    }
+
+    /// What the reply said so far.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// The error code, if these bytes are the start of a reply that is an ERR packet.
+    #[must_use]
+    pub fn first_error(&self, bytes: &[u8]) -> Option<u16> {
+        if !self.at_start {
+            return None;
+        }
+        match bytes.get(4..7) {
+            Some(&[0xff, low, high]) => Some(u16::from_le_bytes([low, high])),
+            _ => None,
+        }
+    }
+
+    /// Walks `bytes` until an event, their end, or a packet whose needed first bytes are not all there.
+    ///
+    /// # Errors
+    /// The bytes are not a reply of the expected kind.
+    pub fn walk(&mut self, bytes: &[u8]) -> Result<Walk, BadReply> {
+        let mut at = 0;
+        loop {
+            if self.body_left > 0 {
+                let rest = bytes.len().saturating_sub(at);
+                let step = self.body_left.min(rest);
+                at += step;
+                self.body_left -= step;
+                if self.body_left > 0 {
+                    return Ok(Walk {
+                        consumed: at,
+                        event: None,
+                    });
+                }
+            }
+            if self.state == State::End && !self.continued {
+                return Ok(Walk {
+                    consumed: at,
+                    event: Some(TrackEvent::End),
+                });
+            }
+            let rest = bytes.get(at..).unwrap_or_default();
+            let Some(header) = Header::parse(rest) else {
+                return Ok(Walk {
+                    consumed: at,
+                    event: None,
+                });
+            };
+            if self.continued {
+                self.pass(header);
+                at += 4;
+                continue;
+            }
+            let payload = rest.get(4..).unwrap_or_default();
+            let need = self.peek(header, payload.first().copied());
+            if payload.len() < need {
+                return Ok(Walk {
+                    consumed: at,
+                    event: None,
+                });
+            }
+            let seen = payload
+                .get(..header.len.min(payload.len()))
+                .unwrap_or_default();
+            let event = self.packet(header, seen, at + 4)?;
+            self.pass(header);
+            at += 4;
+            match event {
+                None | Some(TrackEvent::End) => {}
+                // Reported when the walk stands behind the packet's header; its body is passed by the next walk.
+                Some(event @ TrackEvent::Prepared { .. }) => {
+                    return Ok(Walk {
+                        consumed: at,
+                        event: Some(event),
+                    });
+                }
+                // A file request is small and must be through before the client's answer is waited for.
+                Some(TrackEvent::LocalInfile) => {
+                    let end = at.saturating_add(header.len);
+                    self.body_left = 0;
+                    return Ok(Walk {
+                        consumed: end,
+                        event: Some(TrackEvent::LocalInfile),
+                    });
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, header: Header) {
+        self.body_left = header.len;
+        self.continued = header.len == MAX_PAYLOAD;
+        self.seq = header.seq;
+        self.at_start = false;
+    }
+
+    /// How many bytes of the payload must be there before the packet can be judged.
+    fn peek(&self, header: Header, first: Option<u8>) -> usize {
+        match self.state {
+            State::Rows => match first {
+                None => header.len.min(1),
+                Some(0xff) => header.len.min(PEEK_ERROR),
+                Some(0xfe) => header.len.min(PEEK_TERMINAL),
+                Some(_) => 0,
+            },
+            State::Columns(_) | State::Parameters(_) => 0,
+            State::First => match first {
+                None => header.len.min(1),
+                // A file request is forwarded whole; names are at most 512 bytes on servers.
+                Some(0xfb) if self.expect == Expect::Response => header.len.min(4096),
+                Some(0xff) => header.len.min(PEEK_ERROR),
+                Some(_) => header.len.min(PEEK_TERMINAL),
+            },
+            State::ColumnsEof | State::ParametersEof | State::End => header.len.min(PEEK_TERMINAL),
+        }
+    }
+
+    fn packet(
+        &mut self,
+        header: Header,
+        seen: &[u8],
+        at: usize,
+    ) -> Result<Option<TrackEvent>, BadReply> {
+        match self.state {
+            State::First => self.first(header, seen, at),
+            State::Parameters(left) => {
+                self.state = if left > 1 {
+                    State::Parameters(left - 1)
+                } else if self.deprecate_eof {
+                    self.after_parameters()
+                } else {
+                    State::ParametersEof
+                };
+                Ok(None)
+            }
+            State::ParametersEof => {
+                self.state = self.after_parameters();
+                Ok(None)
+            }
+            State::Columns(left) => {
+                self.state = if left > 1 {
+                    State::Columns(left - 1)
+                } else {
+                    self.after_columns()
+                };
+                Ok(None)
+            }
+            State::ColumnsEof => self.columns_eof(header, seen),
+            State::Rows => self.row(header, seen),
+            State::End => Err(BadReply("bytes after the end of the reply")),
+        }
+    }
+
+    fn after_parameters(&self) -> State {
+        match self.prepare_columns {
+            0 => State::End,
+            n => State::Columns(n),
+        }
+    }
+
+    fn after_columns(&self) -> State {
+        match (self.expect, self.deprecate_eof) {
+            (Expect::Prepare, true) => State::End,
+            (_, true) => State::Rows,
+            (_, false) => State::ColumnsEof,
+        }
+    }
+
+    fn first(
+        &mut self,
+        header: Header,
+        seen: &[u8],
+        at: usize,
+    ) -> Result<Option<TrackEvent>, BadReply> {
+        if self.expect == Expect::Single {
+            // COM_STATISTICS: a text without a header byte, or an ERR.
+            self.state = State::End;
+            return Ok(None);
+        }
+        match seen.first() {
+            None => Err(BadReply("empty packet")),
+            Some(0xff) => self.error(seen),
+            Some(0x00) if self.expect == Expect::Prepare => self.prepared(seen, at),
+            Some(0x00) => self.ok(seen),
+            Some(0xfe) if self.expect == Expect::Terminal => {
+                self.end_of_rows(header, seen)?;
+                self.state = State::End;
+                Ok(None)
+            }
+            Some(0xfb) if self.expect == Expect::Response => {
+                if seen.len() < header.len {
+                    return Err(BadReply("file name too long"));
+                }
+                Ok(Some(TrackEvent::LocalInfile))
+            }
+            Some(_) if self.expect == Expect::Response => self.column_count(header, seen),
+            Some(_) => Err(BadReply("neither OK nor ERR")),
+        }
+    }
+
+    fn column_count(
+        &mut self,
+        header: Header,
+        seen: &[u8],
+    ) -> Result<Option<TrackEvent>, BadReply> {
+        let mut reader = crate::wire::Reader::new("column count", seen);
+        let count = reader
+            .lenenc("columns")
+            .map_err(|_| BadReply("column count"))?;
+        if count == 0 || count > MAX_COLUMNS || header.len > 10 {
+            return Err(BadReply("column count"));
+        }
+        let with_definitions = !(self.metadata_flag && reader.rest() == [0]);
+        self.state = if with_definitions {
+            State::Columns(u32::try_from(count).unwrap_or(u32::MAX))
+        } else {
+            self.after_columns()
+        };
+        Ok(None)
+    }
+
+    fn prepared(&mut self, seen: &[u8], at: usize) -> Result<Option<TrackEvent>, BadReply> {
+        let ok = PrepareOk::parse(seen).map_err(|_| BadReply("prepare reply"))?;
+        let (params, columns) = match ok.metadata {
+            Some(0) if self.metadata_flag => (0, 0),
+            _ => (u32::from(ok.params), u32::from(ok.columns)),
+        };
+        self.prepare_columns = columns;
+        self.state = if params > 0 {
+            State::Parameters(params)
+        } else {
+            self.after_parameters()
+        };
+        Ok(Some(TrackEvent::Prepared { at, ok }))
+    }
+
+    /// The packet behind the column definitions. Where definitions were left out some servers leave this EOF out too,
+    /// so anything else is the first row.
+    fn columns_eof(&mut self, header: Header, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
+        if seen.first() == Some(&0xfe) && header.len < 9 {
+            if self.expect == Expect::Prepare {
+                self.state = State::End;
+                return Ok(None);
+            }
+            let eof = EofPacket::parse(seen).map_err(|_| BadReply("EOF packet"))?;
+            if eof.status.contains(Status::CURSOR_EXISTS) {
+                self.outcome.status = Some(eof.status);
+                self.outcome.results = self.outcome.results.saturating_add(1);
+                self.result_ended(eof.status);
+                return Ok(None);
+            }
+            self.state = State::Rows;
+            return Ok(None);
+        }
+        if seen.first() == Some(&0xff) {
+            return self.error(seen);
+        }
+        self.state = State::Rows;
+        self.row(header, seen)
+    }
+
+    fn row(&mut self, header: Header, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
+        match seen.first() {
+            Some(0xff) => self.error(seen),
+            // A row may start with 0xfe too (a value of 16 MiB and more), but then its packet fills the frame.
+            Some(0xfe) if header.len < 9 || (self.deprecate_eof && header.len < MAX_PAYLOAD) => {
+                let status = self.end_of_rows(header, seen)?;
+                self.outcome.results = self.outcome.results.saturating_add(1);
+                self.result_ended(status);
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn end_of_rows(&mut self, header: Header, seen: &[u8]) -> Result<Status, BadReply> {
+        let status = if header.len == 5 {
+            EofPacket::parse(seen)
+                .map_err(|_| BadReply("EOF packet"))?
+                .status
+        } else {
+            OkHead::parse(seen).ok_or(BadReply("OK packet"))?.status
+        };
+        self.note(status);
+        Ok(status)
+    }
+
+    fn ok(&mut self, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
+        let ok = OkHead::parse(seen).ok_or(BadReply("OK packet"))?;
+        if ok.insert_id != 0 {
+            self.outcome.insert_id = ok.insert_id;
+        }
+        self.note(ok.status);
+        self.outcome.results = self.outcome.results.saturating_add(1);
+        self.result_ended(ok.status);
+        Ok(None)
+    }
+
+    fn error(&mut self, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
+        let err = ErrPacket::parse(seen).map_err(|_| BadReply("ERR packet"))?;
+        if err.code == PROGRESS_REPORT {
+            return Ok(None);
+        }
+        self.outcome.error = Some(err.code);
+        self.state = State::End;
+        Ok(None)
+    }
+
+    fn note(&mut self, status: Status) {
+        self.outcome.status = Some(status);
+        self.outcome.schema_dropped |= status.contains(Status::DB_DROPPED);
+    }
+
+    fn result_ended(&mut self, status: Status) {
+        if self.expect == Expect::Response && status.contains(Status::MORE_RESULTS) {
+            self.outcome.many = true;
+            self.state = State::First;
+        } else {
+            self.state = State::End;
+        }
+    }
+}
+
+/// The fixed head of an OK packet. `wire::OkPacket` wants the whole packet, of which the tracker sees the first bytes only.
+struct OkHead {
+    insert_id: u64,
+    status: Status,
+}
+
+impl OkHead {
+    fn parse(seen: &[u8]) -> Option<Self> {
+        let mut reader = crate::wire::Reader::new("OK", seen);
+        reader.u8("header").ok()?;
+        reader.lenenc("affected rows").ok()?;
+        let insert_id = reader.lenenc("insert id").ok()?;
+        let status = Status(reader.u16("status").ok()?);
+        Some(Self { insert_id, status })
+    }
+}

@@ -1,0 +1,674 @@
+//! Server connections: opening them, carrying their log-in, reading what servers send, losing them, and the side connections
+//! that kill a statement whose client is gone.
+
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpStream, UnixStream};
+
+use super::buffer::Buffer;
+use super::conn::{Conn, Received, Socket};
+use super::slots::Key;
+use super::timer::Timer;
+use super::{Deferred, READS_PER_TURN, Target, Worker};
+use crate::config::{BackendTlsMode, HostAddress};
+use crate::pool::HostId;
+use crate::route::Candidate;
+use crate::session::{Credentials, Failure, Role, Session, Step, TlsWish, Upstream, Wish};
+use crate::wire::Capabilities;
+
+/// While the primary does not answer it is tried again after so long, up to `primary_wait`.
+const RETRY: Duration = Duration::from_millis(200);
+/// Side connections of one worker at a time; beyond, statements of vanished clients run to their end.
+const KILLS_MAX: usize = 64;
+
+/// One server connection.
+#[derive(Debug)]
+pub(super) struct Backend {
+    pub(super) conn: Conn,
+    pub(super) host: HostId,
+    pub(super) purpose: Purpose,
+    /// The log-in, until it is through.
+    login: Option<Box<Upstream>>,
+    received: Buffer,
+    connected: bool,
+}
+
+/// What a server connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A client's session.
+    Session {
+        /// Whose.
+        client: Key,
+        /// Which of its connections.
+        role: Role,
+        /// The server's id of the connection, 0 before the greeting.
+        thread_id: u32,
+    },
+    /// Killing a statement (or its connection) on the server.
+    Kill {
+        /// The server's id of the connection to be killed.
+        thread_id: u32,
+        /// Only its statement.
+        query_only: bool,
+        /// The KILL has been sent.
+        sent: bool,
+    },
+}
+
+impl Worker {
+    /// Opens a server connection for a client. `attempt` counts passwords that the server has refused.
+    pub(super) fn open(&mut self, key: Key, role: Role, avoid: Option<HostId>, attempt: usize) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let group = client.session.group_index(&self.shared.snapshot);
+        let Some(host) = self.choose(group, role, avoid) else {
+            self.deferred.push_back(Deferred::OpenFailed {
+                client: key,
+                role,
+                host: None,
+                failure: Failure::NoHost,
+            });
+            return;
+        };
+        let (tls, local) = self.transport(host);
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let (wish, credentials) = client.session.wish(role, &self.shared.snapshot, tls, local);
+        let purpose = Purpose::Session {
+            client: key,
+            role,
+            thread_id: 0,
+        };
+        let upstream = Upstream::new(wish, credentials, attempt);
+        match self.connect(host, purpose, upstream) {
+            Ok(backend) => {
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.backends[role as usize] = Some(backend);
+                }
+            }
+            Err(why) => self.open_failed(key, role, host, Failure::Unreachable(why)),
+        }
+    }
+
+    fn choose(&mut self, group: usize, role: Role, avoid: Option<HostId>) -> Option<HostId> {
+        let members = self.shared.snapshot.groups.get(group)?;
+        match role {
+            Role::Primary => Some(members.primary),
+            Role::Replica => {
+                let hosts = &self.shared.hosts;
+                let candidates = members
+                    .replicas
+                    .iter()
+                    .filter(|(host, _)| Some(*host) != avoid && hosts.get(*host).is_up())
+                    .map(|(host, weight)| Candidate {
+                        host: *host,
+                        weight: *weight,
+                    });
+                self.balances.get_mut(group)?.pick(candidates)
+            }
+        }
+    }
+
+    /// Whether connections to this host are encrypted, and whether they leave the machine.
+    fn transport(&self, host: HostId) -> (TlsWish, bool) {
+        let Some(entry) = self.shared.snapshot.hosts.get(host.index()) else {
+            return (TlsWish::No, false);
+        };
+        let mode = self
+            .shared
+            .snapshot
+            .config
+            .groups
+            .get(entry.group)
+            .map(|group| group.tls.mode);
+        let tls = match mode {
+            None | Some(BackendTlsMode::Off) => TlsWish::No,
+            Some(BackendTlsMode::Preferred) => TlsWish::IfOffered,
+            Some(
+                BackendTlsMode::Required
+                | BackendTlsMode::VerifyCa
+                | BackendTlsMode::VerifyIdentity,
+            ) => TlsWish::Required,
+        };
+        (tls, matches!(entry.address, HostAddress::Unix(_)))
+    }
+
+    fn connect(
+        &mut self,
+        host: HostId,
+        purpose: Purpose,
+        upstream: Upstream,
+    ) -> Result<Key, String> {
+        let entry = self
+            .shared
+            .snapshot
+            .hosts
+            .get(host.index())
+            .ok_or("no such host")?;
+        let socket = match &entry.address {
+            HostAddress::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
+            HostAddress::Ip(address) => TcpStream::connect(*address).map(Socket::Tcp),
+            // Names are resolved by the control thread: resolving blocks.
+            HostAddress::Name(..) => match self.shared.hosts.get(host).address() {
+                Some(address) => TcpStream::connect(address).map(Socket::Tcp),
+                None => {
+                    return Err(format!(
+                        "the name of {} could not be resolved",
+                        entry.address
+                    ));
+                }
+            },
+        };
+        let socket =
+            socket.map_err(|error| format!("cannot connect to {}: {error}", entry.address))?;
+        socket.tune();
+        let key = self.backends.insert_with(|_| Backend {
+            conn: Conn::new(socket),
+            host,
+            purpose,
+            login: Some(Box::new(upstream)),
+            received: Buffer::default(),
+            connected: false,
+        });
+        let token = Target::Backend(key).token();
+        if let Some(backend) = self.backends.get_mut(key)
+            && let Err(error) = backend.conn.socket().register(self.poll.registry(), token)
+        {
+            self.backends.remove(key);
+            return Err(format!("cannot watch a server connection: {error}"));
+        }
+        self.timers.add(
+            Instant::now() + self.shared.snapshot.config.pool.connect_timeout,
+            Timer::Connect(key),
+        );
+        Ok(key)
+    }
+
+    pub(super) fn is_primary(&self, host: HostId) -> bool {
+        self.shared
+            .snapshot
+            .groups
+            .iter()
+            .any(|group| group.primary == host)
+    }
+
+    /// A server connection's turn.
+    pub(super) fn work_backend(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if !backend.connected {
+            match backend.conn.socket().connected() {
+                Ok(true) => backend.connected = true,
+                Ok(false) => return,
+                Err(error) => {
+                    let why = format!("cannot connect to {}: {error}", self.host_name(key));
+                    return self.login_failed(key, Failure::Unreachable(why));
+                }
+            }
+        }
+        if backend.conn.is_behind() {
+            backend.conn.flush();
+            if !backend.conn.is_behind()
+                && let Purpose::Session { client, .. } = backend.purpose
+            {
+                // The client waited for this.
+                self.again.push_back(Target::Client(client));
+            }
+        }
+        for _ in 0..READS_PER_TURN {
+            if !self.read_backend(key) {
+                return;
+            }
+        }
+        self.again.push_back(Target::Backend(key));
+    }
+
+    /// Reads once and passes on what came. False when there is nothing more to do for now.
+    fn read_backend(&mut self, key: Key) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        if !backend.conn.may_read() {
+            return false;
+        }
+        let owner = match backend.purpose {
+            Purpose::Session { client, role, .. } if backend.login.is_none() => {
+                Some((client, role))
+            }
+            Purpose::Session { .. } | Purpose::Kill { .. } => None,
+        };
+        let Some((client, role)) = owner else {
+            return self.read_login(key);
+        };
+        if self
+            .clients
+            .get(client)
+            .is_some_and(|client| client.conn.is_behind())
+        {
+            // The client is slow: what the server sends waits in the server. The client's turn wakes this one.
+            return false;
+        }
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        if !backend.received.is_empty() {
+            return self.read_behind(key, client, role);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let received = backend.conn.read(&mut scratch);
+        let more = match received {
+            Received::Bytes(n) => {
+                let input = scratch.get_mut(..n).unwrap_or_default();
+                let consumed = self.pass_on(client, role, input);
+                if let Some(backend) = self.backends.get_mut(key) {
+                    backend
+                        .received
+                        .append(input.get(consumed..).unwrap_or_default(), &mut self.buffers);
+                }
+                self.pump_client(client);
+                true
+            }
+            Received::Nothing => false,
+            Received::Closed => {
+                self.lost(key, client, role);
+                false
+            }
+        };
+        self.scratch = scratch;
+        more
+    }
+
+    /// Reads behind a packet head that was left for want of the rest.
+    fn read_behind(&mut self, key: Key, client: Key, role: Role) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let mut held = std::mem::take(&mut backend.received);
+        let space = held.space(super::SCRATCH, &mut self.buffers);
+        match backend.conn.read(space) {
+            Received::Bytes(n) => {
+                held.filled_more(n);
+                let consumed = self.pass_on(client, role, held.filled_mut());
+                held.consume(consumed);
+                held.release(&mut self.buffers);
+                if let Some(backend) = self.backends.get_mut(key) {
+                    backend.received = held;
+                }
+                self.pump_client(client);
+                true
+            }
+            Received::Nothing => {
+                backend.received = held;
+                false
+            }
+            Received::Closed => {
+                self.lost(key, client, role);
+                false
+            }
+        }
+    }
+
+    fn pass_on(&mut self, client: Key, role: Role, input: &mut [u8]) -> usize {
+        let n = input.len();
+        self.tell_of(client, input, |session, cx, input, bytes, out| {
+            session.on_backend(cx, role, input, bytes, out)
+        })
+        .unwrap_or(n)
+    }
+
+    /// Reads during a log-in, or on a side connection.
+    fn read_login(&mut self, key: Key) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let space = backend.received.space(0, &mut self.buffers);
+        match backend.conn.read(space) {
+            Received::Bytes(n) => backend.received.filled_more(n),
+            Received::Nothing => {
+                backend.received.release(&mut self.buffers);
+                if backend.conn.is_broken() {
+                    return false;
+                }
+                return self.after_backend_handshake(key);
+            }
+            Received::Closed => {
+                let why = format!(
+                    "{} closed the connection during log-in",
+                    self.host_name(key)
+                );
+                self.login_failed(key, Failure::Unreachable(why));
+                return false;
+            }
+        }
+        self.step_login(key)
+    }
+
+    fn after_backend_handshake(&mut self, key: Key) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let may_read = backend.conn.may_read();
+        let Some(login) = &mut backend.login else {
+            return may_read;
+        };
+        if backend.conn.is_handshaking() || !login.awaits_tls() {
+            return may_read;
+        }
+        let step = login.tls_ready();
+        self.take_step(key, step);
+        self.backends
+            .get(key)
+            .is_some_and(|backend| backend.conn.may_read())
+    }
+
+    fn step_login(&mut self, key: Key) -> bool {
+        loop {
+            let Some(backend) = self.backends.get_mut(key) else {
+                return false;
+            };
+            let Some(login) = &mut backend.login else {
+                return self.side_connection(key);
+            };
+            let (consumed, step) = login.handle(backend.received.filled());
+            backend.received.consume(consumed);
+            let waits = step == Step::Wait && consumed == 0;
+            self.take_step(key, step);
+            if waits {
+                break;
+            }
+        }
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.received.release(&mut self.buffers);
+        }
+        true
+    }
+
+    fn take_step(&mut self, key: Key, step: Step) {
+        let host_name = self.host_name(key);
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        match step {
+            Step::Wait => {}
+            Step::Send(packets) => backend.conn.write(&packets),
+            Step::SendThenTls(packets) => {
+                backend.conn.write(&packets);
+                self.start_backend_tls(key);
+            }
+            Step::Ready(ready) => {
+                backend.login = None;
+                match &mut backend.purpose {
+                    Purpose::Session {
+                        client,
+                        role,
+                        thread_id,
+                    } => {
+                        *thread_id = ready.thread_id;
+                        let (client, role, host) = (*client, *role, backend.host);
+                        if let Some(client) = self.clients.get_mut(client) {
+                            client.waiting_since = None;
+                        }
+                        self.tell(client, |session, _, _, out| {
+                            session.on_backend_ready(role, host, &ready, out)
+                        });
+                        self.pump_client(client);
+                    }
+                    Purpose::Kill {
+                        thread_id,
+                        query_only,
+                        sent,
+                    } => {
+                        *sent = true;
+                        let statement = if *query_only { "KILL QUERY" } else { "KILL" };
+                        let packet = query_packet(&format!("{statement} {thread_id}"));
+                        backend.conn.write(&packet);
+                    }
+                }
+            }
+            Step::Failed(Failure::Unreachable(why)) => {
+                self.login_failed(key, Failure::Unreachable(format!("{host_name}: {why}")));
+            }
+            Step::Failed(failure) => self.login_failed(key, failure),
+        }
+    }
+
+    fn start_backend_tls(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let Some(entry) = self.shared.snapshot.hosts.get(backend.host.index()) else {
+            return;
+        };
+        let name = match &entry.address {
+            HostAddress::Name(name, _) => name.clone(),
+            HostAddress::Ip(address) => address.ip().to_string(),
+            HostAddress::Unix(_) => "localhost".to_owned(),
+        };
+        let session = match self.shared.backend_tls.get(entry.group) {
+            Some(Some(tls)) => tls.session(&name).map_err(|error| error.to_string()),
+            _ => Err("no TLS is configured for the group".to_owned()),
+        };
+        match session {
+            Ok(session) => {
+                let rest = backend.received.filled().to_vec();
+                backend.received.consume(rest.len());
+                backend.conn.start_tls(session, &rest);
+                // The handshake's first bytes leave with the first look at the socket.
+                self.again.push_back(Target::Backend(key));
+            }
+            Err(why) => self.login_failed(key, Failure::Unreachable(format!("TLS: {why}"))),
+        }
+    }
+
+    /// The answer to a KILL came: the side connection has done its work.
+    fn side_connection(&mut self, key: Key) -> bool {
+        if matches!(
+            self.backends.get(key).map(|b| b.purpose),
+            Some(Purpose::Kill { sent: true, .. })
+        ) {
+            self.drop_backend(key);
+            return false;
+        }
+        true
+    }
+
+    pub(super) fn connect_timed_out(&mut self, key: Key) {
+        let Some(backend) = self.backends.get(key) else {
+            return;
+        };
+        let still_waits =
+            backend.login.is_some() || matches!(backend.purpose, Purpose::Kill { .. });
+        if still_waits {
+            let why = format!(
+                "{} did not answer the log-in within connect_timeout",
+                self.host_name(key)
+            );
+            self.login_failed(key, Failure::Unreachable(why));
+        }
+    }
+
+    fn login_failed(&mut self, key: Key, failure: Failure) {
+        let Some(backend) = self.backends.remove(key) else {
+            return;
+        };
+        match backend.purpose {
+            Purpose::Kill { thread_id, .. } => {
+                log::warn!(
+                    "could not kill statement {thread_id} of a client that is gone: {failure:?}"
+                );
+            }
+            Purpose::Session { client, role, .. } => {
+                if let Some(owner) = self.clients.get_mut(client) {
+                    owner.backends[role as usize] = None;
+                }
+                let denied = matches!(&failure, Failure::Refused { code: 1045, .. });
+                let next = backend
+                    .login
+                    .as_ref()
+                    .and_then(|login| login.next_attempt());
+                match next {
+                    Some(attempt) if denied => self.open(client, role, None, attempt),
+                    _ => self.open_failed(client, role, backend.host, failure),
+                }
+            }
+        }
+    }
+
+    /// A connection could not be opened: the primary is tried again for a while, a replica is passed over.
+    fn open_failed(&mut self, client: Key, role: Role, host: HostId, failure: Failure) {
+        let unreachable = matches!(failure, Failure::Unreachable(_));
+        if unreachable && role == Role::Replica && self.shared.hosts.get(host).set_up(false) {
+            log::warn!(
+                "replica {} is passed over until a check reaches it: {failure:?}",
+                self.address(host)
+            );
+        }
+        if unreachable && role == Role::Primary && self.may_wait_longer(client) {
+            self.timers
+                .add(Instant::now() + RETRY, Timer::Reopen(client, false));
+            return;
+        }
+        if let Some(owner) = self.clients.get_mut(client) {
+            owner.waiting_since = None;
+        }
+        self.deferred.push_back(Deferred::OpenFailed {
+            client,
+            role,
+            host: Some(host),
+            failure,
+        });
+    }
+
+    fn may_wait_longer(&mut self, client: Key) -> bool {
+        let Some(owner) = self.clients.get_mut(client) else {
+            return false;
+        };
+        let group = owner.session.group_index(&self.shared.snapshot);
+        let wait = self
+            .shared
+            .snapshot
+            .config
+            .groups
+            .get(group)
+            .map_or(Duration::ZERO, |group| group.primary_wait);
+        let now = Instant::now();
+        let since = *owner.waiting_since.get_or_insert(now);
+        now.saturating_duration_since(since) + RETRY <= wait
+    }
+
+    pub(super) fn reopen(&mut self, client: Key, role: Role) {
+        if self.clients.get(client).is_some_and(|owner| {
+            owner.backends[role as usize].is_none() && !owner.session.is_closed()
+        }) {
+            self.open(client, role, None, 0);
+        }
+    }
+
+    fn lost(&mut self, key: Key, client: Key, role: Role) {
+        self.drop_backend(key);
+        if let Some(owner) = self.clients.get_mut(client) {
+            owner.backends[role as usize] = None;
+        }
+        self.tell(client, |session, cx, bytes, out| {
+            session.on_backend_lost(cx, role, "the server closed the connection", bytes, out);
+        });
+        self.pump_client(client);
+    }
+
+    pub(super) fn drop_backend(&mut self, key: Key) {
+        if let Some(mut backend) = self.backends.remove(key) {
+            if backend.login.is_none() && !backend.conn.is_behind() {
+                // COM_QUIT, so that the server does not count an aborted connection.
+                backend.conn.write(&[1, 0, 0, 0, 1]);
+            }
+            backend.conn.close();
+        }
+    }
+
+    /// Has a statement killed on its server over a connection of its own, by the account that runs it.
+    pub(super) fn kill_on_server(
+        &mut self,
+        client: Key,
+        role: Role,
+        thread_id: u32,
+        query_only: bool,
+    ) {
+        let kills = self
+            .backends
+            .iter()
+            .filter(|(_, b)| matches!(b.purpose, Purpose::Kill { .. }))
+            .count();
+        if kills >= KILLS_MAX {
+            log::warn!("too many statements to kill at once: {thread_id} runs to its end");
+            return;
+        }
+        let Some(owner) = self.clients.get(client) else {
+            return;
+        };
+        let Some(host) = owner.backends[role as usize]
+            .and_then(|b| self.backends.get(b))
+            .map(|b| b.host)
+        else {
+            return;
+        };
+        let (tls, local) = self.transport(host);
+        let (wish, credentials) =
+            side_wish(&owner.session, role, &self.shared.snapshot, tls, local);
+        let purpose = Purpose::Kill {
+            thread_id,
+            query_only,
+            sent: false,
+        };
+        if let Err(why) = self.connect(host, purpose, Upstream::new(wish, credentials, 0)) {
+            log::warn!("cannot kill statement {thread_id}: {why}");
+        }
+    }
+
+    fn host_name(&self, key: Key) -> String {
+        self.backends
+            .get(key)
+            .map_or_else(String::new, |backend| self.address(backend.host))
+    }
+
+    fn address(&self, host: HostId) -> String {
+        self.shared
+            .snapshot
+            .hosts
+            .get(host.index())
+            .map_or_else(String::new, |entry| entry.address.to_string())
+    }
+}
+
+fn side_wish(
+    session: &Session,
+    role: Role,
+    snapshot: &crate::snapshot::Snapshot,
+    tls: TlsWish,
+    local: bool,
+) -> (Wish, Credentials) {
+    let (_, credentials) = session.wish(role, snapshot, tls, local);
+    let wish = Wish {
+        capabilities: Capabilities::LONG_PASSWORD | Capabilities::PLUGIN_AUTH,
+        needed: Capabilities::NONE,
+        max_packet: 1 << 24,
+        charset: 45,
+        schema: None,
+        attributes: Box::default(),
+        tls,
+        local,
+    };
+    (wish, credentials)
+}
+
+fn query_packet(sql: &str) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let mut writer = crate::wire::PacketWriter::begin(&mut packet, 0);
+    writer.u8(crate::wire::Command::Query.code());
+    writer.bytes(sql.as_bytes());
+    writer.finish();
+    packet
+}

@@ -1,0 +1,307 @@
+//! Clients: their sockets, what they have sent, and the turn in which their sessions look at it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::buffer::Buffer;
+use super::conn::{Conn, Received, Socket};
+use super::slots::Key;
+use super::timer::Timer;
+use super::{READS_PER_TURN, Target, Worker};
+use crate::session::{Cx, Fault, Outputs, Peer, Role, Session, Wants, client_id};
+use crate::wire::Capabilities;
+
+/// A client must have logged in by then.
+const LOGIN_TIME: Duration = Duration::from_secs(10);
+/// A client that was told goodbye must have taken it by then.
+const LINGER_TIME: Duration = Duration::from_secs(5);
+
+/// One client.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) conn: Conn,
+    pub(super) session: Session,
+    pub(super) received: Buffer,
+    pub(super) backends: [Option<Key>; 2],
+    /// When the primary was first asked for without an answer, for `primary_wait`.
+    pub(super) waiting_since: Option<Instant>,
+}
+
+/// Twenty random bytes, none of them zero: a nonce travels as a string that ends with zero.
+pub(super) fn nonce() -> [u8; 20] {
+    let mut random = [0; 20];
+    if aws_lc_rs::rand::fill(&mut random).is_err() {
+        // The library's generator does not fail; if it did, a log-in with a guessable nonce would be worse than none.
+        log::error!("no random bytes for a log-in");
+    }
+    crate::auth::nonce_from_random(random)
+}
+
+impl Worker {
+    /// Takes a socket in as a client (already counted) and greets it.
+    pub(super) fn adopt(&mut self, socket: Socket, peer: Peer) {
+        if self.draining {
+            self.uncount();
+            return;
+        }
+        socket.tune();
+        let id = self.next_client_id();
+        let shared = self.shared.clone();
+        let offer = shared.offer.load();
+        let mut cx = Cx {
+            snapshot: &shared.snapshot,
+            offer: &offer,
+            nonce: &mut nonce,
+        };
+        let mut outputs = std::mem::take(&mut self.outputs);
+        let session = Session::new(id, peer, &mut cx, &mut outputs);
+        let key = self.clients.insert_with(|_| Client {
+            conn: Conn::new(socket),
+            session,
+            received: Buffer::default(),
+            backends: [None; 2],
+            waiting_since: None,
+        });
+        self.outputs = outputs;
+        let token = Target::Client(key).token();
+        let registered = match self.clients.get_mut(key) {
+            Some(client) => client.conn.socket().register(self.poll.registry(), token),
+            None => Ok(()),
+        };
+        if let Err(error) = registered {
+            log::warn!("cannot watch a client's socket: {error}");
+            self.outputs.clear();
+            return self.drop_client(key);
+        }
+        self.timers
+            .add(Instant::now() + LOGIN_TIME, Timer::Login(key));
+        self.perform(key, &[]);
+    }
+
+    fn next_client_id(&mut self) -> u32 {
+        self.client_count = self.client_count.wrapping_add(1);
+        client_id(u8::try_from(self.index).unwrap_or(0), self.client_count)
+    }
+
+    fn uncount(&self) {
+        if let Some(load) = self.shared.loads.get(self.index) {
+            load.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls into a client's session and carries out what it asks for. The closure gets the client's unconsumed bytes.
+    pub(super) fn tell<R>(
+        &mut self,
+        key: Key,
+        call: impl FnOnce(&mut Session, &mut Cx<'_>, &mut [u8], &mut Outputs) -> R,
+    ) -> Option<R> {
+        self.tell_of(key, &mut [], |session, cx, _, bytes, out| {
+            call(session, cx, bytes, out)
+        })
+    }
+
+    /// As [`Self::tell`], with bytes of a server that outputs may refer to.
+    pub(super) fn tell_of<R>(
+        &mut self,
+        key: Key,
+        input: &mut [u8],
+        call: impl FnOnce(&mut Session, &mut Cx<'_>, &mut [u8], &mut [u8], &mut Outputs) -> R,
+    ) -> Option<R> {
+        let client = self.clients.get_mut(key)?;
+        let offer = self.shared.offer.load();
+        let mut cx = Cx {
+            snapshot: &self.shared.snapshot,
+            offer: &offer,
+            nonce: &mut nonce,
+        };
+        let result = call(
+            &mut client.session,
+            &mut cx,
+            input,
+            client.received.filled_mut(),
+            &mut self.outputs,
+        );
+        drop(offer);
+        self.perform(key, input);
+        Some(result)
+    }
+
+    /// A client's turn: writes what it can take, lets its session look at what it sent, reads more.
+    pub(super) fn work_client(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.conn.is_behind() {
+            client.conn.flush();
+            if !client.conn.is_behind() {
+                // Servers waited for this.
+                for backend in client.backends.into_iter().flatten() {
+                    self.again.push_back(Target::Backend(backend));
+                }
+            }
+        }
+        self.pump_client(key);
+    }
+
+    /// Lets the session look at the client's bytes for as long as there are new ones and it wants them.
+    pub(super) fn pump_client(&mut self, key: Key) {
+        let mut reads = 0;
+        // Bytes that the session has seen and left for want of more are shown again only with more behind them.
+        let mut seen = 0;
+        loop {
+            let Some(client) = self.clients.get_mut(key) else {
+                return;
+            };
+            if client.session.is_closed() {
+                return self.finish_client(key);
+            }
+            if client.conn.is_broken() {
+                return self.client_gone(key);
+            }
+            let wanted = match client.session.wants() {
+                Wants::Bytes(n) => n,
+                Wants::Nothing => {
+                    if client.conn.peer_closed() {
+                        return self.client_gone(key);
+                    }
+                    return;
+                }
+            };
+            // A client that does not take its replies gets no further commands done.
+            if client.conn.is_behind() || self.is_upload_behind(key) {
+                return;
+            }
+            let Some(client) = self.clients.get_mut(key) else {
+                return;
+            };
+            let held = client.received.len();
+            if held >= wanted && held > seen {
+                seen = held;
+                let before = held;
+                self.tell(key, |session, cx, bytes, out| {
+                    session.on_client(cx, bytes, out)
+                });
+                let Some(client) = self.clients.get_mut(key) else {
+                    return;
+                };
+                if client.received.len() < before {
+                    seen = 0;
+                }
+                client.received.release(&mut self.buffers);
+                continue;
+            }
+            if !client.conn.may_read() {
+                client.received.release(&mut self.buffers);
+                return;
+            }
+            if reads == READS_PER_TURN {
+                self.again.push_back(Target::Client(key));
+                return;
+            }
+            reads += 1;
+            let space = client.received.space(wanted, &mut self.buffers);
+            match client.conn.read(space) {
+                Received::Bytes(n) => client.received.filled_more(n),
+                Received::Nothing => {
+                    client.received.release(&mut self.buffers);
+                    self.after_handshake(key);
+                }
+                Received::Closed => return self.client_gone(key),
+            }
+        }
+    }
+
+    /// The server that the client uploads to has not taken everything yet.
+    fn is_upload_behind(&self, key: Key) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        client.backends.iter().flatten().any(|backend| {
+            self.backends
+                .get(*backend)
+                .is_some_and(|backend| backend.conn.is_behind())
+        })
+    }
+
+    fn after_handshake(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key)
+            && !client.conn.is_handshaking()
+        {
+            client.session.on_tls_ready();
+        }
+    }
+
+    /// The client hung up, or its connection broke.
+    pub(super) fn client_gone(&mut self, key: Key) {
+        self.tell(key, |session, _, _, out| session.on_client_closed(out));
+        self.drop_client(key);
+    }
+
+    /// The session is over: the client is dropped when it has taken what is left for it.
+    pub(super) fn finish_client(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.conn.flush();
+        if client.conn.is_behind() && !client.conn.is_broken() {
+            self.timers
+                .add(Instant::now() + LINGER_TIME, Timer::Linger(key));
+        } else {
+            self.drop_client(key);
+        }
+    }
+
+    /// Forgets a client and everything that is its.
+    pub(super) fn drop_client(&mut self, key: Key) {
+        let Some(mut client) = self.clients.remove(key) else {
+            return;
+        };
+        for backend in client.backends.into_iter().flatten() {
+            self.drop_backend(backend);
+        }
+        client.conn.close();
+        self.uncount();
+    }
+
+    /// Ends a client's session if nothing would be lost; called when draining.
+    pub(super) fn drain_client(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if !client.session.is_logged_in() {
+            return self.drop_client(key);
+        }
+        if client.session.is_between_transactions() && client.received.is_empty() {
+            let mut packet = Vec::new();
+            Fault::Draining.write(&mut packet, 0, Capabilities::PROTOCOL_41);
+            client.conn.write(&packet);
+            self.client_gone(key);
+        }
+    }
+
+    /// KILL for one of this worker's clients. True if there is such a client.
+    pub(super) fn kill_client(&mut self, id: u32, query_only: bool) -> bool {
+        let Some(key) = self
+            .clients
+            .iter()
+            .find(|(_, client)| client.session.id() == id)
+            .map(|(key, _)| key)
+        else {
+            return false;
+        };
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        let running = client.session.running();
+        if !query_only {
+            self.client_gone(key);
+        } else if let Some((role, thread_id)) = running {
+            self.kill_on_server(key, role, thread_id, true);
+        }
+        true
+    }
+
+    pub(super) fn backend_of(&self, key: Key, role: Role) -> Option<Key> {
+        self.clients.get(key)?.backends[role as usize]
+    }
+}

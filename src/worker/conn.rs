@@ -1,0 +1,331 @@
+//! A socket with what it needs: memory of readiness (mio tells of edges only), bytes that the peer has not taken yet, and
+//! TLS when there is some. It knows nothing of the protocol.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
+
+use mio::net::{TcpStream, UnixStream};
+use mio::{Interest, Registry, Token};
+use socket2::{SockRef, TcpKeepalive};
+
+use super::tls::TlsSession;
+
+/// A stream socket of either family.
+#[derive(Debug)]
+pub enum Socket {
+    /// TCP.
+    Tcp(TcpStream),
+    /// A unix socket.
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Delay and keepalive: a peer that vanished without a word is noticed within a minute.
+    pub(super) fn tune(&self) {
+        if let Self::Tcp(stream) = self {
+            let _ = stream.set_nodelay(true);
+            let socket = SockRef::from(stream);
+            let keepalive = TcpKeepalive::new()
+                .with_time(Duration::from_secs(30))
+                .with_interval(Duration::from_secs(10))
+                .with_retries(3);
+            let _ = socket.set_tcp_keepalive(&keepalive);
+            let _ = socket.set_tcp_user_timeout(Some(Duration::from_secs(60)));
+        }
+    }
+
+    /// Registers for everything, once and for all.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Self::Tcp(stream) => registry.register(stream, token, interest),
+            Self::Unix(stream) => registry.register(stream, token, interest),
+        }
+    }
+
+    /// The error that a connect ended with, if it did; `Ok(false)` while it goes on.
+    ///
+    /// # Errors
+    /// The connect's.
+    pub(super) fn connected(&self) -> io::Result<bool> {
+        let pending = match self {
+            Self::Tcp(stream) => stream.take_error()?,
+            Self::Unix(stream) => stream.take_error()?,
+        };
+        if let Some(error) = pending {
+            return Err(error);
+        }
+        let peer = match self {
+            Self::Tcp(stream) => stream.peer_addr().map(|_| ()),
+            Self::Unix(stream) => stream.peer_addr().map(|_| ()),
+        };
+        match peer {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Received {
+    /// So many bytes; more may be there if [`Conn::may_read`].
+    Bytes(usize),
+    /// Nothing now.
+    Nothing,
+    /// The peer will send no more, or the connection is broken.
+    Closed,
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub(super) struct Conn {
+    socket: Socket,
+    tls: Option<Box<TlsSession>>,
+    /// Bytes for the peer that its socket did not take, from `out_start`.
+    out: Vec<u8>,
+    out_start: usize,
+    may_read: bool,
+    may_write: bool,
+    peer_closed: bool,
+    broken: bool,
+}
+
+impl Conn {
+    /// A connection over a registered socket. What can be read and written is not known yet, so both are tried.
+    #[must_use]
+    pub(super) fn new(socket: Socket) -> Self {
+        Self {
+            socket,
+            tls: None,
+            out: Vec::new(),
+            out_start: 0,
+            may_read: false,
+            may_write: true,
+            peer_closed: false,
+            broken: false,
+        }
+    }
+
+    /// The socket, for connecting and registering.
+    pub(super) fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+
+    /// Notes an event.
+    pub(super) fn ready(&mut self, readable: bool, writable: bool, closed: bool) {
+        self.may_read |= readable || closed;
+        self.may_write |= writable;
+        self.peer_closed |= closed;
+    }
+
+    /// Bytes may be waiting in the socket.
+    #[must_use]
+    pub(super) fn may_read(&self) -> bool {
+        self.may_read
+    }
+
+    /// The peer has said that it will send no more (or the connection broke). There may be bytes to read before that.
+    #[must_use]
+    pub(super) fn peer_closed(&self) -> bool {
+        self.peer_closed || self.broken
+    }
+
+    /// The connection is of no use in either direction.
+    #[must_use]
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// The peer has not taken all bytes yet: whoever feeds it must wait.
+    #[must_use]
+    pub(super) fn is_behind(&self) -> bool {
+        self.out_start < self.out.len() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Goes on in TLS. `received` are bytes that were read already and belong to it.
+    pub(super) fn start_tls(&mut self, mut session: TlsSession, received: &[u8]) {
+        session.feed(received);
+        self.tls = Some(Box::new(session));
+        self.may_read = true;
+    }
+
+    /// Whether the TLS handshake still goes on.
+    #[must_use]
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Reads once. A read that does not fill the buffer has emptied the socket, so no second one is spent on learning that;
+    /// the next edge tells of more.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Received {
+        if let Some(tls) = &mut self.tls {
+            return match tls.read_from(&mut self.socket, buffer) {
+                Ok(outcome) => {
+                    self.may_read =
+                        outcome.more_possible || (outcome.bytes > 0 && self.peer_closed);
+                    self.flush();
+                    match outcome.bytes {
+                        0 if outcome.eof => Received::Closed,
+                        0 => Received::Nothing,
+                        n => {
+                            self.may_read |= outcome.eof;
+                            Received::Bytes(n)
+                        }
+                    }
+                }
+                Err(_) => {
+                    // The peer is told why, if it still listens.
+                    let _ = tls.flush_to(&mut self.socket);
+                    self.broken = true;
+                    Received::Closed
+                }
+            };
+        }
+        loop {
+            return match self.socket.read(buffer) {
+                Ok(0) => Received::Closed,
+                Ok(n) => {
+                    // After a hang-up there is the end of the stream to be read yet, and no further edge.
+                    self.may_read = n == buffer.len() || self.peer_closed;
+                    Received::Bytes(n)
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.may_read = false;
+                    Received::Nothing
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => {
+                    self.broken = true;
+                    Received::Closed
+                }
+            };
+        }
+    }
+
+    /// Writes, keeping what the peer does not take. Errors show at the next read.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        if self.tls.is_none() && self.out_start == self.out.len() && self.may_write {
+            rest = match self.write_plain(rest) {
+                Ok(n) => rest.get(n..).unwrap_or_default(),
+                Err(()) => return,
+            };
+        }
+        if !rest.is_empty() {
+            self.out.extend_from_slice(rest);
+            if self.tls.is_some() {
+                self.flush();
+            }
+        }
+    }
+
+    fn write_plain(&mut self, bytes: &[u8]) -> Result<usize, ()> {
+        let mut written = 0;
+        while written < bytes.len() {
+            match self.socket.write(&bytes[written..]) {
+                Ok(0) => break,
+                Ok(n) => {
+                    written += n;
+                    if written < bytes.len() {
+                        // A short write filled the socket; the next edge tells of room.
+                        self.may_write = false;
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.may_write = false;
+                    break;
+                }
+                // Still connecting: the first edge tells of it.
+                Err(error) if error.kind() == ErrorKind::NotConnected => {
+                    self.may_write = false;
+                    break;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.broken = true;
+                    self.out = Vec::new();
+                    self.out_start = 0;
+                    return Err(());
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes what was kept, as far as the peer takes it.
+    pub(super) fn flush(&mut self) {
+        if self.broken || !self.may_write {
+            return;
+        }
+        if let Some(tls) = &mut self.tls {
+            loop {
+                match tls.flush_to(&mut self.socket) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        self.may_write = false;
+                        break;
+                    }
+                    Err(_) => {
+                        self.broken = true;
+                        break;
+                    }
+                }
+                if tls.is_handshaking() || self.out_start == self.out.len() {
+                    break;
+                }
+                let taken = tls.write(self.out.get(self.out_start..).unwrap_or_default());
+                self.out_start += taken;
+                if taken == 0 {
+                    break;
+                }
+            }
+        } else if self.out_start < self.out.len() {
+            let out = std::mem::take(&mut self.out);
+            if let Ok(n) = self.write_plain(&out[self.out_start..]) {
+                self.out = out;
+                self.out_start += n;
+            }
+        }
+        if self.out_start == self.out.len() {
+            // An idle connection owns no memory for this.
+            self.out = Vec::new();
+            self.out_start = 0;
+        }
+    }
+
+    /// Says goodbye where the protocol has a word for it.
+    pub(super) fn close(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.close();
+            let _ = tls.flush_to(&mut self.socket);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Listening sockets and what happens to a client before it has a session: who may connect at all, how many, and which
+//! worker takes it. SO_REUSEPORT gives every worker its own queue, but spreads few clients unevenly, so a worker hands a
+//! client to one that has fewer, before anything was said to it.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpListener, UnixListener};
+use mio::{Interest, Registry, Token};
+use socket2::{Domain, Protocol, Socket as RawSocket, Type};
+
+use super::conn::Socket;
+use super::timer::Timer;
+use super::{Message, Target, Worker};
+use crate::session::{Fault, Peer};
+use crate::wire::Capabilities;
+
+/// Clients accepted in one turn of the loop.
+const ACCEPTS_PER_TURN: usize = 64;
+/// How long accepting rests when descriptors have run out.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Clients that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// A listening socket of one worker.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A unix socket; the first worker accepts for all.
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Binds one of the sockets that share a TCP address.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn tcp(address: SocketAddr) -> io::Result<StdTcpListener> {
+        let socket = RawSocket::new(
+            Domain::for_address(address),
+            Type::STREAM,
+            Some(Protocol::TCP),
+        )?;
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(socket.into())
+    }
+
+    /// Wraps a bound TCP socket.
+    #[must_use]
+    pub fn from_tcp(listener: StdTcpListener) -> Self {
+        Self::Tcp(TcpListener::from_std(listener))
+    }
+
+    /// Wraps a bound unix socket (which must be non-blocking).
+    #[must_use]
+    pub fn from_unix(listener: StdUnixListener) -> Self {
+        Self::Unix(UnixListener::from_std(listener))
+    }
+
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        match self {
+            Self::Tcp(listener) => registry.register(listener, token, Interest::READABLE),
+            Self::Unix(listener) => registry.register(listener, token, Interest::READABLE),
+        }
+    }
+
+    pub(super) fn deregister(&mut self, registry: &Registry) {
+        // It is dropped next; a failure changes nothing.
+        let _ = match self {
+            Self::Tcp(listener) => registry.deregister(listener),
+            Self::Unix(listener) => registry.deregister(listener),
+        };
+    }
+
+    fn accept(&self) -> io::Result<(Socket, Peer)> {
+        match self {
+            Self::Tcp(listener) => listener
+                .accept()
+                .map(|(stream, address)| (Socket::Tcp(stream), Peer::Ip(address.ip()))),
+            Self::Unix(listener) => listener
+                .accept()
+                .map(|(stream, _)| (Socket::Unix(stream), Peer::Local)),
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn accept(&mut self, place: usize) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(listener) = self.listeners.get(place) else {
+                return;
+            };
+            match listener.accept() {
+                Ok((socket, peer)) => self.admit(socket, peer),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                    ) => {}
+                Err(error) => {
+                    // Out of descriptors or memory: those that wait keep their place in the queue meanwhile.
+                    log::warn!("cannot accept clients for now: {error}");
+                    self.timers
+                        .add(Instant::now() + PAUSE, Timer::Accept(place));
+                    return;
+                }
+            }
+        }
+        self.again.push_back(Target::Listener(place));
+    }
+
+    fn admit(&mut self, socket: Socket, peer: Peer) {
+        let server = &self.shared.snapshot.config.server;
+        if let Peer::Ip(ip) = peer
+            && !server.client_networks.allows(ip)
+        {
+            return turn_away(socket, &Fault::HostNotAllowed(peer.to_string()));
+        }
+        if self.shared.clients() >= server.max_connections {
+            return turn_away(socket, &Fault::TooManyClients);
+        }
+        let target = self.shared.least_loaded(self.index);
+        if let Some(load) = self.shared.loads.get(target) {
+            load.fetch_add(1, Ordering::Relaxed);
+        }
+        if target != self.index
+            && let (Some(mailbox), Some(load)) = (
+                self.shared.mailboxes.get(target),
+                self.shared.loads.get(target),
+            )
+        {
+            // The socket is not registered anywhere yet, so another loop may have it as it is.
+            match mailbox.send(Message::Client(socket, peer)) {
+                Ok(()) => return,
+                Err(Message::Client(socket, peer)) => {
+                    load.fetch_sub(1, Ordering::Relaxed);
+                    if let Some(own) = self.shared.loads.get(self.index) {
+                        own.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return self.adopt(socket, peer);
+                }
+                Err(_) => return,
+            }
+        }
+        self.adopt(socket, peer);
+    }
+}
+
+/// One error packet instead of a greeting, then the end. Servers send no SQL state here.
+fn turn_away(mut socket: Socket, fault: &Fault) {
+    let mut packet = Vec::new();
+    fault.write(&mut packet, 0, Capabilities::NONE);
+    let _ = socket.write(&packet);
+    log::debug!("turned a client away: {fault}");
+}

@@ -1,0 +1,68 @@
+//! What threads say to a worker. Bounded; whoever finds it full has a way without it.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use mio::Waker;
+
+use super::conn::Socket;
+use super::slots::Key;
+use crate::session::Peer;
+
+/// A message.
+#[derive(Debug)]
+pub enum Message {
+    /// A client accepted by another worker, before its log-in. It is counted as this worker's already.
+    Client(Socket, Peer),
+    /// Kill a client of this worker, for a client of another.
+    Kill {
+        /// The id.
+        id: u32,
+        /// Only its statement.
+        query_only: bool,
+        /// Who asks: worker and client.
+        asker: (usize, Key),
+    },
+    /// The answer to `Kill`.
+    KillDone {
+        /// Who asked.
+        client: Key,
+        /// Whether there was such a client.
+        found: bool,
+    },
+    /// Stop accepting; end sessions as they become free.
+    Drain,
+    /// End now.
+    Stop,
+}
+
+const CAPACITY: usize = 4096;
+
+/// The sending side; cloned for every thread that may send.
+#[derive(Debug)]
+pub struct Mailbox {
+    sender: SyncSender<Message>,
+    waker: Waker,
+}
+
+impl Mailbox {
+    /// Sends and wakes. A message that finds no room comes back.
+    ///
+    /// # Errors
+    /// The mailbox is full, or its worker is gone.
+    pub fn send(&self, message: Message) -> Result<(), Message> {
+        self.sender.try_send(message).map_err(|error| match error {
+            std::sync::mpsc::TrySendError::Full(message)
+            | std::sync::mpsc::TrySendError::Disconnected(message) => message,
+        })?;
+        // A waker fails only when its poll is gone, and then nobody reads the message either.
+        let _ = self.waker.wake();
+        Ok(())
+    }
+}
+
+/// A mailbox that wakes through `waker`, and its receiving side.
+#[must_use]
+pub fn mailbox(waker: Waker) -> (Mailbox, Receiver<Message>) {
+    let (sender, receiver) = sync_channel(CAPACITY);
+    (Mailbox { sender, waker }, receiver)
+}

@@ -1,0 +1,168 @@
+//! Carrying out what a session asks for.
+
+use super::backend::Purpose;
+use super::slots::Key;
+use super::{Deferred, Message, Worker};
+use crate::session::{Access, Output, Role, worker_of};
+
+impl Worker {
+    /// Carries out the outputs in order. `input` are the bytes of the server that `ForwardToClient` refers to.
+    pub(super) fn perform(&mut self, key: Key, input: &[u8]) {
+        if self.outputs.list.is_empty() {
+            return;
+        }
+        let mut outputs = std::mem::take(&mut self.outputs);
+        // Ranges count from the client's first byte as the session saw it, so consuming waits for the end.
+        let mut consumed = 0;
+        for output in outputs.list.drain(..) {
+            match output {
+                Output::ForwardToBackend {
+                    role,
+                    range,
+                    access,
+                } => {
+                    let Some(client) = self.clients.get(key) else {
+                        break;
+                    };
+                    let Some(backend_key) = client.backends[role as usize] else {
+                        continue;
+                    };
+                    if !self.may_leave(key, backend_key, access) {
+                        break;
+                    }
+                    if let (Some(client), Some(backend)) =
+                        (self.clients.get(key), self.backends.get_mut(backend_key))
+                    {
+                        backend
+                            .conn
+                            .write(client.received.filled().get(range).unwrap_or_default());
+                    }
+                }
+                Output::ForwardToClient(range) => {
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.conn.write(input.get(range).unwrap_or_default());
+                    }
+                }
+                Output::SendToBackend {
+                    role,
+                    range,
+                    access,
+                } => {
+                    let Some(backend_key) = self.backend_of(key, role) else {
+                        continue;
+                    };
+                    if !self.may_leave(key, backend_key, access) {
+                        break;
+                    }
+                    if let Some(backend) = self.backends.get_mut(backend_key) {
+                        backend
+                            .conn
+                            .write(outputs.arena.get(range).unwrap_or_default());
+                    }
+                }
+                Output::SendToClient(range) => {
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client
+                            .conn
+                            .write(outputs.arena.get(range).unwrap_or_default());
+                    }
+                }
+                Output::Consume(n) => consumed += n,
+                Output::Open { role, avoid } => self.open(key, role, avoid, 0),
+                Output::CloseBackend { role, kill } => self.close_backend_of(key, role, kill),
+                Output::StartTls => self.start_client_tls(key, &mut consumed),
+                Output::LoggedIn(account) => {
+                    log::trace!("a client logged in as account {account}");
+                }
+                Output::CloseClient => {
+                    // The turn that follows sees that the session is over.
+                }
+                Output::Kill { id, query_only } => self.kill(key, id, query_only),
+            }
+        }
+        outputs.clear();
+        self.outputs = outputs;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.received.consume(consumed);
+            if client.session.is_closed() {
+                self.finish_client(key);
+            }
+        }
+    }
+
+    /// The last-moment check: a write leaves for its group's primary or not at all.
+    fn may_leave(&mut self, client: Key, backend: Key, access: Access) -> bool {
+        let Some(backend) = self.backends.get(backend) else {
+            return true;
+        };
+        if access == Access::Read || self.is_primary(backend.host) {
+            return true;
+        }
+        self.deferred.push_back(Deferred::WriteRefused {
+            client,
+            host: backend.host,
+        });
+        false
+    }
+
+    fn close_backend_of(&mut self, key: Key, role: Role, kill: bool) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(backend_key) = client.backends[role as usize].take() else {
+            return;
+        };
+        if kill
+            && let Some(Purpose::Session { thread_id, .. }) =
+                self.backends.get(backend_key).map(|b| b.purpose)
+        {
+            self.kill_on_server(key, role, thread_id, false);
+        }
+        self.drop_backend(backend_key);
+    }
+
+    fn start_client_tls(&mut self, key: Key, consumed: &mut usize) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(Ok(session)) = self
+            .shared
+            .client_tls
+            .as_ref()
+            .map(super::tls::ServerTls::session)
+        else {
+            log::error!("a client asked for TLS but there is no usable certificate");
+            return self.client_gone(key);
+        };
+        // What came behind the request belongs to TLS, and is never read as a command.
+        let packet = client.received.filled();
+        let own = crate::wire::Header::parse(packet).map_or(packet.len(), |header| header.len + 4);
+        let rest = packet.get(own..).unwrap_or_default().to_vec();
+        *consumed = packet.len();
+        client.conn.start_tls(session, &rest);
+    }
+
+    fn kill(&mut self, key: Key, id: u32, query_only: bool) {
+        let worker = worker_of(id);
+        if worker == self.index {
+            let found = self.kill_client(id, query_only);
+            self.deferred
+                .push_back(Deferred::KillDone { client: key, found });
+            return;
+        }
+        let asker = (self.index, key);
+        let sent = self.shared.mailboxes.get(worker).map(|mailbox| {
+            mailbox.send(Message::Kill {
+                id,
+                query_only,
+                asker,
+            })
+        });
+        if !matches!(sent, Some(Ok(()))) {
+            self.deferred.push_back(Deferred::KillDone {
+                client: key,
+                found: false,
+            });
+        }
+    }
+}

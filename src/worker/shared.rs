@@ -1,0 +1,55 @@
+//! What all workers and control see: published values and counters. No locks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+
+use super::mailbox::Mailbox;
+use super::tls::{BackendTls, ServerTls};
+use crate::pool::{Hosts, Offer};
+use crate::snapshot::Snapshot;
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Shared {
+    /// Accounts, groups, hosts.
+    pub snapshot: Arc<Snapshot>,
+    /// What checks know of the hosts.
+    pub hosts: Hosts,
+    /// What clients are told.
+    pub offer: ArcSwap<Offer>,
+    /// TLS towards clients.
+    pub client_tls: Option<ServerTls>,
+    /// TLS towards the servers of each group.
+    pub backend_tls: Vec<Option<BackendTls>>,
+    /// Clients of each worker.
+    pub loads: Vec<AtomicUsize>,
+    /// Each worker's mailbox.
+    pub mailboxes: Vec<Mailbox>,
+}
+
+impl Shared {
+    /// Clients of all workers.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.loads
+            .iter()
+            .map(|load| load.load(Ordering::Relaxed))
+            .sum()
+    }
+
+    /// The worker with the fewest clients, the asking one where it is among them.
+    #[must_use]
+    pub fn least_loaded(&self, own: usize) -> usize {
+        let load = |worker: usize| {
+            self.loads
+                .get(worker)
+                .map_or(usize::MAX, |load| load.load(Ordering::Relaxed))
+        };
+        let least = (0..self.loads.len())
+            .min_by_key(|worker| load(*worker))
+            .unwrap_or(own);
+        if load(least) < load(own) { least } else { own }
+    }
+}

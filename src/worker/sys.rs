@@ -1,0 +1,69 @@
+//! Two things that only the C library can do: pinning a thread to a core, and raising the limit of descriptors.
+//! The only unsafe code of Atlas.
+
+#![expect(
+    unsafe_code,
+    reason = "sched_setaffinity and setrlimit have no safe interface in std"
+)]
+
+use std::io;
+
+/// Binds the calling thread to one core.
+///
+/// # Errors
+/// The kernel's: no such core, or one that the process may not use.
+pub fn pin_to(core: usize) -> io::Result<()> {
+    if core >= usize::try_from(libc::CPU_SETSIZE).unwrap_or(0) {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // SAFETY: cpu_set_t is a plain array of integers, for which all zeroes is a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the core is below CPU_SETSIZE, so the bit lies within the set.
+    unsafe { libc::CPU_SET(core, &mut set) };
+    // SAFETY: the set is initialised and its size is the one passed; 0 is the calling thread.
+    let result =
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Cores that the process may use, in order.
+#[must_use]
+pub fn allowed_cores() -> Vec<usize> {
+    // SAFETY: as above.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes at most the size passed into the set.
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    if result != 0 {
+        return Vec::new();
+    }
+    let count = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
+    // SAFETY: every core asked for is below CPU_SETSIZE.
+    (0..count)
+        .filter(|core| unsafe { libc::CPU_ISSET(*core, &set) })
+        .collect()
+}
+
+/// Raises the limit of open descriptors to the most that the process may have; gives the limit then in force.
+///
+/// # Errors
+/// The kernel's.
+pub fn raise_descriptor_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel writes one rlimit into the place passed.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the kernel reads one rlimit from the place passed.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(limit.rlim_cur)
+}

@@ -1,0 +1,83 @@
+//! Deadlines of one worker: a heap with lazy cancelling. An entry for something that is gone or no longer waits is passed
+//! over when it is due. Statements have no entries here, so the heap is no part of the hot path.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+use super::slots::Key;
+
+/// What is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A client has not logged in.
+    Login(Key),
+    /// A client that was told goodbye has not taken it.
+    Linger(Key),
+    /// A server connection is not ready.
+    Connect(Key),
+    /// A connection to the primary (false) or to a replica (true) of this client is to be tried again.
+    Reopen(Key, bool),
+    /// Accepting was paused for want of descriptors.
+    Accept(usize),
+    /// Draining has taken too long.
+    Drain,
+}
+
+/// See the module's words.
+#[derive(Debug, Default)]
+pub(super) struct Timers(BinaryHeap<Reverse<(Instant, Timer)>>);
+
+impl Timers {
+    /// Adds a deadline.
+    pub(super) fn add(&mut self, at: Instant, timer: Timer) {
+        self.0.push(Reverse((at, timer)));
+    }
+
+    /// Time until the next deadline.
+    #[must_use]
+    pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
+        self.0
+            .peek()
+            .map(|Reverse((at, _))| at.saturating_duration_since(now))
+    }
+
+    /// Whether there are no deadlines, so that nobody needs to look at the clock.
+    #[must_use]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes one that is due.
+    pub(super) fn due(&mut self, now: Instant) -> Option<Timer> {
+        if self.0.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+            self.0.pop().map(|Reverse((_, timer))| timer)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn due_in_order_and_not_before() {
+        let now = Instant::now();
+        let mut timers = Timers::default();
+        timers.add(now + Duration::from_secs(2), Timer::Accept(2));
+        timers.add(now + Duration::from_secs(1), Timer::Accept(1));
+        assert_eq!(timers.due(now), None);
+        assert_eq!(timers.wait(now), Some(Duration::from_secs(1)));
+        assert_eq!(
+            timers.due(now + Duration::from_secs(3)),
+            Some(Timer::Accept(1))
+        );
+        assert_eq!(
+            timers.due(now + Duration::from_secs(3)),
+            Some(Timer::Accept(2))
+        );
+        assert!(timers.is_empty());
+    }
+}
