@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 .collect();
             total += foreign.len();
             disturbed += foreign.iter().filter(|f| **f > options.max_foreign).count();
-            print(*kind, *threads, &samples);
+            print(options, *kind, *threads, &samples);
         }
     }
     if disturbed > 0 {
@@ -90,9 +90,14 @@ fn measure(options: &Options, bed: &mut Bed, kind: Kind, threads: usize) -> Resu
     Ok(samples)
 }
 
-fn print(kind: Kind, threads: usize, samples: &Samples) {
+fn print(options: &Options, kind: Kind, threads: usize, samples: &Samples) {
+    let place = if options.is_pinned {
+        "one core"
+    } else {
+        "not pinned"
+    };
     let mut table = Table::new(
-        &format!("{}, {threads} client threads, one core", kind.name),
+        &format!("{}, {threads} client threads, {place}", kind.name),
         &[
             "target",
             "n",

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Doing, Error, Result};
-use crate::group::Group;
+use crate::group::{self, Group};
 use crate::mysql::{ClientError, Connection, PASSWORD, SCHEMA, USER};
-use crate::programs::{find_program, run_program};
+use crate::programs::find_program;
 use crate::sys::{self, Placement};
 
 /// Number of tables `sbtestN`.
@@ -50,18 +50,22 @@ impl Database {
         fs::create_dir(&home).doing(|| format!("make {}", home.display()))?;
         let user = account_for(&home)?;
         let config = home.join("my.cnf");
-        fs::write(&config, configuration(&home, port, &user, threads))
+        fs::write(&config, configuration(&home, port, threads))
             .doing(|| format!("write {}", config.display()))?;
         let defaults = format!("--defaults-file={}", config.display());
         let mut install = Command::new("mariadb-install-db");
-        run_program(install.args([
-            &defaults,
-            &format!("--user={user}"),
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-        ]))?;
+        install.arg(&defaults).args(user);
+        install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+        // In a session of its own: it starts a server that must not live on when the load test is ended now.
+        group::run(
+            install,
+            Placement::default(),
+            Duration::from_secs(60),
+            folder,
+            "install",
+        )?;
         let mut command = Command::new(server);
-        command.arg(&defaults);
+        command.arg(&defaults).args(user);
         let mut database = Self {
             group: Group::start(command, place, folder, "mariadbd")?,
             socket: home.join("s.sock"),
@@ -115,18 +119,18 @@ impl Database {
     }
 }
 
-/// The account that the server runs under; its folder is made over to it.
-fn account_for(home: &Path) -> Result<String> {
+/// The account that a server started by root is to change to, as an option of its programs; the server's folder is made over to it.
+/// Nothing when this is not root: then the server runs as the one who started it.
+fn account_for(home: &Path) -> Result<Option<&'static str>> {
     if !sys::is_root() {
-        return std::env::var("USER")
-            .map_err(|_| Error::Missing("the environment has no USER".into()));
+        return Ok(None);
     }
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let Some((uid, gid)) = passwd.lines().find_map(ids_of_mysql) else {
-        return Ok("root".into());
+        return Ok(Some("--user=root"));
     };
     chown(home, Some(uid), Some(gid)).doing(|| format!("make over {}", home.display()))?;
-    Ok("mysql".into())
+    Ok(Some("--user=mysql"))
 }
 
 fn ids_of_mysql(line: &str) -> Option<(u32, u32)> {
@@ -134,7 +138,7 @@ fn ids_of_mysql(line: &str) -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-fn configuration(home: &Path, port: u16, user: &str, threads: Threads) -> String {
+fn configuration(home: &Path, port: u16, threads: Threads) -> String {
     let home = home.display();
     let handling = match threads {
         Threads::PerConnection => "one-thread-per-connection",
@@ -143,12 +147,12 @@ fn configuration(home: &Path, port: u16, user: &str, threads: Threads) -> String
     format!(
         "[mariadbd]
 datadir={home}/data
+tmpdir={home}
 socket={home}/s.sock
 pid-file={home}/pid
 log-error={home}/err.log
 port={port}
 bind-address=0.0.0.0
-user={user}
 thread-handling={handling}
 skip-name-resolve
 skip-log-bin

@@ -54,15 +54,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Threads::PerConnection,
         options.rows,
     )?;
-    machine::pin_session(database.sid(), options.core);
+    let core = options.is_pinned.then_some(options.core);
+    if let Some(core) = core {
+        machine::pin_session(database.sid(), core);
+    }
     // The links must carry packets before proxies look for the server.
     let first = options
         .rtts
         .first()
         .copied()
         .unwrap_or(Duration::from_millis(1));
-    network.set_round_trip(first, options.core)?;
-    let core = options.is_pinned.then_some(options.core);
+    network.set_round_trip(first, core)?;
     let proxy_place = || network.placement(Place::Proxy, core);
     let site = Site {
         folder: &folder,
@@ -80,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     targets.insert(1, Target::direct("direct2", server));
     let awake = KeptAwake::start(&folder)?;
     for rtt in &options.rtts {
-        network.set_round_trip(*rtt, options.core)?;
+        network.set_round_trip(*rtt, core)?;
         for kind in &options.kinds {
             for threads in &options.threads {
                 let rate = options

@@ -2,7 +2,7 @@
 //! forwards, so a direct connection crosses the same two links as a proxied one and only the proxy process is missing.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::error::{Doing, Error, Result};
 use crate::group::Group;
 use crate::guard::{self, Thing};
 use crate::machine;
-use crate::programs::run_program;
+use crate::programs::find_program;
 use crate::sys::{self, Placement};
 
 /// Where proxies listen, seen from the client.
@@ -114,7 +114,7 @@ impl Network {
     ///
     /// # Errors
     /// When the delay program does not start.
-    pub(crate) fn set_round_trip(&mut self, rtt: Duration, core: usize) -> Result<()> {
+    pub(crate) fn set_round_trip(&mut self, rtt: Duration, core: Option<usize>) -> Result<()> {
         self.links = None;
         let (client, proxy, server) = (
             self.name(Place::Client),
@@ -130,7 +130,7 @@ impl Network {
         let mut links = Group::start(
             command,
             Placement {
-                core: Some(core),
+                core,
                 ..Placement::default()
             },
             &self.folder,
@@ -164,6 +164,22 @@ impl Network {
     }
 }
 
+/// Runs the `ip` program; its failure is an error with its words.
 fn ip(arguments: &[&str]) -> Result<()> {
-    run_program(Command::new("ip").args(arguments)).map(drop)
+    let program = find_program("ip")
+        .ok_or_else(|| Error::Missing("ip is not installed (Debian: iproute2)".into()))?;
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .doing(|| "run ip".into())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Failed(format!(
+        "ip {}: {}",
+        arguments.join(" "),
+        words.trim()
+    )))
 }
