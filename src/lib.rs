@@ -39,6 +39,8 @@ pub mod auth;
 pub mod cli;
 pub mod config;
 pub mod control;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod pool;
 pub mod route;
 pub mod server;

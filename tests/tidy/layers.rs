@@ -49,6 +49,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "snapshot", "worker", "admin",
         ],
     ),
+    // Bodies of the fuzz targets.
+    ("fuzzing", &["wire"]),
     // Assembly.
     (
         "server",
