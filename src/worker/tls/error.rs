@@ -81,16 +81,18 @@ fn certificate_text(reason: &CertificateError) -> String {
             expected,
             presented,
         } => {
-            let presented: Vec<String> = presented
-                .iter()
-                .take(8)
-                .map(|name| name.chars().take(80).collect())
-                .collect();
+            let presented: Vec<String> = presented.iter().take(8).map(|name| bare(name)).collect();
             format!(
                 "{NO_NAME}: expected {}, it names [{}]",
                 expected.to_str(),
                 presented.join(", ")
             )
+        }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "it, or one of its chain, is signed with an algorithm or key that is not safe or not known (SHA-1, RSA below \
+             2048 bits, DSA): make a new one"
+                .to_owned()
         }
         CertificateError::BadSignature => "its signature is wrong".to_owned(),
         other => {
@@ -106,6 +108,15 @@ fn certificate_text(reason: &CertificateError) -> String {
             }
         }
     }
+}
+
+/// webpki gives names as `DnsName("db.example")`.
+fn bare(presented: &str) -> String {
+    let inner = presented
+        .split_once('(')
+        .and_then(|(_, rest)| rest.strip_suffix(')'))
+        .unwrap_or(presented);
+    inner.trim_matches('"').chars().take(80).collect()
 }
 
 const NO_NAME: &str =

@@ -6,6 +6,7 @@ mod transfer;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -118,6 +119,8 @@ struct PipeState {
     record: Vec<u8>,
     /// Bytes that were ever read.
     read: usize,
+    /// System calls that there would have been.
+    calls: usize,
 }
 
 impl Pipe {
@@ -129,6 +132,7 @@ impl Pipe {
             step,
             is_closed: false,
             read: 0,
+            calls: 0,
             record,
         })))
     }
@@ -145,6 +149,10 @@ impl Pipe {
         self.0.borrow_mut().bytes.drain(..).collect()
     }
 
+    fn take_calls(&self) -> usize {
+        std::mem::take(&mut self.0.borrow_mut().calls)
+    }
+
     fn is_empty(&self) -> bool {
         self.0.borrow().bytes.is_empty()
     }
@@ -153,6 +161,7 @@ impl Pipe {
 impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = self.0.borrow_mut();
+        state.calls += 1;
         let n = buffer.len().min(state.step).min(state.bytes.len());
         if n == 0 && !state.is_closed {
             return Err(ErrorKind::WouldBlock.into());
@@ -167,19 +176,28 @@ impl Read for Pipe {
 
 impl Write for Pipe {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut state = self.0.borrow_mut();
+        state.calls += 1;
         if state.is_closed {
             return Err(ErrorKind::BrokenPipe.into());
         }
-        let n = bytes
-            .len()
-            .min(state.capacity.saturating_sub(state.bytes.len()));
-        if n == 0 {
+        let mut total = 0;
+        for slice in slices {
+            let n = slice
+                .len()
+                .min(state.capacity.saturating_sub(state.bytes.len()));
+            state.bytes.extend(&slice[..n]);
+            state.record.extend(&slice[..n]);
+            total += n;
+        }
+        if total == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
-        state.bytes.extend(&bytes[..n]);
-        state.record.extend(&bytes[..n]);
-        Ok(n)
+        Ok(total)
     }
 
     fn flush(&mut self) -> io::Result<()> {

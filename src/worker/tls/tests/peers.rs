@@ -39,7 +39,7 @@ fn certificates_by_mode() {
             &c.other_name,
             "db.example",
             [true, true, false],
-            "expected db.example, it names",
+            "expected db.example, it names [other.example]",
         ),
         (
             "expired",

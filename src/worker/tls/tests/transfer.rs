@@ -234,3 +234,65 @@ fn socket_errors_pass_and_interruptions_do_not() {
         Err(TlsError::ClosedInHandshake)
     ));
 }
+
+/// The price of an exchange in system calls: one write and one read each way while the reply is small.
+#[test]
+fn system_calls_of_an_exchange() {
+    let mut pair = Pair::good(1 << 20, 1 << 20, 64 * 1024);
+    pair.run_well();
+    for (len, reads) in [
+        (1, 1),
+        (1_000, 1),
+        (16_000, 1),
+        (30_000, 1),
+        (WRITE_BUFFER_MAX, 3),
+    ] {
+        let Pair { client, server } = &mut pair;
+        let message = noise(len);
+        server.output.take_calls();
+        assert_eq!(server.session.write(&message), len);
+        assert!(server.session.flush_to(&mut server.output).unwrap());
+        assert_eq!(server.output.take_calls(), 1, "writes of {len} bytes");
+        client.received.clear();
+        loop {
+            let outcome = client
+                .session
+                .read_from(&mut client.input, &mut client.buffer)
+                .unwrap();
+            client
+                .received
+                .extend_from_slice(&client.buffer[..outcome.bytes]);
+            if !outcome.more_possible {
+                break;
+            }
+        }
+        assert!(client.received == message);
+        assert_eq!(client.input.take_calls(), reads, "reads of {len} bytes");
+        assert!(!client.session.wants_write(), "nothing to acknowledge");
+    }
+}
+
+/// However much is held, rustls gets no more of it than the caller takes out.
+#[test]
+fn much_ciphertext_comes_out_through_a_small_buffer() {
+    let mut pair = Pair::good(1 << 24, 1 << 24, 100);
+    pair.run_well();
+    let Pair { client, server } = &mut pair;
+    let data = noise(300_000);
+    let mut sent = 0;
+    while sent < data.len() {
+        sent += server.session.write(&data[sent..]);
+        assert!(server.session.flush_to(&mut server.output).unwrap());
+    }
+    client.session.feed(&client.input.take_all());
+    let mut got = Vec::new();
+    while got.len() < data.len() {
+        let outcome = client
+            .session
+            .read_from(&mut client.input, &mut client.buffer)
+            .unwrap();
+        got.extend_from_slice(&client.buffer[..outcome.bytes]);
+        assert!(client.session.undrained <= 2 * 18 * 1024);
+    }
+    assert!(got == data);
+}
