@@ -185,6 +185,12 @@ impl Status {
     pub const SESSION_STATE_CHANGED: Self = Self(0x4000);
     /// MariaDB: sql_mode has ANSI_QUOTES.
     pub const ANSI_QUOTES: Self = Self(0x8000);
+    /// The flags that tell of the session; the others tell of one reply, and do not belong into another.
+    pub const OF_SESSION: Self = Self::IN_TRANS
+        .union(Self::AUTOCOMMIT)
+        .union(Self::NO_BACKSLASH_ESCAPES)
+        .union(Self::IN_TRANS_READONLY)
+        .union(Self::ANSI_QUOTES);
 
     /// Whether all of `other` is set.
     #[must_use]

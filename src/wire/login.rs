@@ -69,13 +69,12 @@ impl SslRequest {
     /// # Errors
     /// Another length below 32 bytes, a client before 4.1, or no [`Capabilities::SSL`].
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let mut padded = [0; FIXED];
-        let payload = match (payload, padded.first_chunk_mut()) {
-            (&[a, b, c, d], Some(flags)) => {
-                *flags = [a, b, c, d];
-                &padded
-            }
-            _ => payload,
+        let padded;
+        let payload = if payload.len() == 4 {
+            padded = [payload, &[0; FIXED - 4]].concat();
+            &padded
+        } else {
+            payload
         };
         let mut r = Reader::new("TLS request", payload);
         let fixed = Fixed::parse(&mut r)?;

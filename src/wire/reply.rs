@@ -36,14 +36,10 @@ impl<'a> OkPacket<'a> {
         let mut ok = Self {
             affected: r.lenenc("affected rows")?,
             insert_id: r.lenenc("insert id")?,
+            status: Status(r.u16("status")?),
+            warnings: r.u16("warnings")?,
             ..Self::default()
         };
-        if caps.contains(Capabilities::PROTOCOL_41) {
-            ok.status = Status(r.u16("status")?);
-            ok.warnings = r.u16("warnings")?;
-        } else if caps.contains(Capabilities::TRANSACTIONS) {
-            ok.status = Status(r.u16("status")?);
-        }
         // Both servers end the packet here when there is neither text nor state.
         if r.remaining() > 0 {
             ok.info = r.lenenc_bytes("info")?;
@@ -85,12 +81,8 @@ impl<'a> OkPacket<'a> {
         w.u8(header);
         w.lenenc(self.affected);
         w.lenenc(self.insert_id);
-        if caps.contains(Capabilities::PROTOCOL_41) {
-            w.u16(status.0);
-            w.u16(self.warnings);
-        } else if caps.contains(Capabilities::TRANSACTIONS) {
-            w.u16(status.0);
-        }
+        w.u16(status.0);
+        w.u16(self.warnings);
         // The pages call the text the rest of the packet; both servers write its length, whatever the capabilities.
         if with_state || !self.info.is_empty() {
             w.lenenc_bytes(self.info);
@@ -168,7 +160,7 @@ pub struct EofPacket {
 }
 
 impl EofPacket {
-    /// Reads an EOF packet; the lone byte fe is the shape from before 4.1.
+    /// Reads an EOF packet.
     ///
     /// # Errors
     /// Another first byte, or a field cut off.
@@ -176,9 +168,6 @@ impl EofPacket {
         let mut r = Reader::new("EOF", payload);
         if r.u8("header")? != EOF {
             return Err(r.malformed("header", "is not fe"));
-        }
-        if r.remaining() == 0 {
-            return Ok(Self::default());
         }
         Ok(Self {
             warnings: r.u16("warnings")?,
@@ -277,22 +266,6 @@ mod tests {
         assert_eq!(payload_of(|out| ok.write_end(out, 9, TRACK)), payload);
     }
 
-    #[test]
-    fn ok_before_4_1() {
-        let ok = OkPacket {
-            affected: 300,
-            status: Status::AUTOCOMMIT,
-            ..OkPacket::default()
-        };
-        for (caps, payload) in [
-            (Capabilities::NONE, "00 fc2c01 00"),
-            (Capabilities::TRANSACTIONS, "00 fc2c01 00 0200"),
-        ] {
-            assert_eq!(payload_of(|out| ok.write(out, 1, caps)), hex(payload));
-            assert_eq!(OkPacket::parse(&hex(payload), caps).unwrap().affected, 300);
-        }
-    }
-
     /// B169: an OK of one byte, and one cut anywhere else.
     #[test]
     fn ok_cut_off() {
@@ -361,8 +334,7 @@ mod tests {
         let payload = hex("fe 0100 0a00");
         assert_eq!(EofPacket::parse(&payload), Ok(eof));
         assert_eq!(payload_of(|out| eof.write(out, 1)), payload);
-        assert_eq!(EofPacket::parse(b"\xfe"), Ok(EofPacket::default()));
-        for payload in [&b""[..], b"\x00\0\0\0\0", b"\xfe\0", b"\xfe\0\0\0"] {
+        for payload in [&b""[..], b"\x00\0\0\0\0", b"\xfe", b"\xfe\0\0\0"] {
             assert!(EofPacket::parse(payload).is_err());
         }
     }

@@ -23,8 +23,8 @@ pub struct ResultSetWriter<'a> {
 }
 
 impl<'a> ResultSetWriter<'a> {
-    /// Writes the column count and the definitions; `seq` is the first packet's sequence id (1 in a reply to a command), `status` what
-    /// the end of the result set says.
+    /// Writes the column count and the definitions; `seq` is the first packet's sequence id (1 in a reply to a command). Of the status
+    /// the flags that tell of the session are written.
     pub fn begin(
         out: &'a mut Vec<u8>,
         seq: u8,
@@ -33,6 +33,7 @@ impl<'a> ResultSetWriter<'a> {
         format: RowFormat,
         columns: &[&[u8]],
     ) -> Self {
+        let status = status & Status::OF_SESSION;
         let count = ColumnCount {
             columns: columns.len() as u64,
             has_definitions: true,
@@ -87,7 +88,7 @@ pub fn write_prepared(
             .then_some(1),
     };
     let seq = ok.write(out, seq);
-    write_columns(out, seq, caps, status, columns)
+    write_columns(out, seq, caps, status & Status::OF_SESSION, columns)
 }
 
 /// Writes the definitions, and the EOF behind them where the client wants one.
@@ -135,8 +136,9 @@ mod tests {
 
     fn result_set(caps: Capabilities, format: RowFormat) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
-        let mut writer =
-            ResultSetWriter::begin(&mut out, 1, caps, Status::AUTOCOMMIT, format, &COLUMNS);
+        // What the reply before it left behind tells nothing of this one.
+        let status = Status::AUTOCOMMIT | Status::CURSOR_EXISTS | Status::MORE_RESULTS;
+        let mut writer = ResultSetWriter::begin(&mut out, 1, caps, status, format, &COLUMNS);
         writer.row(&[Some(b"route"), Some(b"replica")]);
         writer.row(&[Some(b"rule"), None]);
         let next = writer.finish();
