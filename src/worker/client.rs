@@ -305,3 +305,16 @@ impl Worker {
         self.clients.get(key)?.backends[role as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::backend::Backend;
+
+    /// An idle client and its server connection own these and nothing else of size; see "Limits" in the README.
+    #[test]
+    fn an_idle_client_is_small() {
+        eprintln!("client {} session {} conn {} backend {}", size_of::<Client>(), size_of::<Session>(), size_of::<Conn>(), size_of::<Backend>());
+        assert!(size_of::<Client>() + 2 * size_of::<Backend>() <= 2048);
+    }
+}
