@@ -16,6 +16,25 @@ const GOING_AWAY: [u16; 4] = [
     4031, // The client was disconnected by the server because of inactivity
 ];
 
+/// Error codes that a replica may give where the primary would not, because it is behind or set up otherwise: a read that
+/// fails with one of them is answered by the primary, whose word counts.
+const REPLICA_ONLY: [u16; 14] = [
+    1044, // Access denied for user to database
+    1049, // Unknown database
+    1054, // Unknown column
+    1091, // Can't drop; check that it exists
+    1142, // Command denied to user for table
+    1143, // Command denied to user for column
+    1146, // Table doesn't exist
+    1193, // Unknown system variable
+    1290, // The server is running with the --read-only option
+    1305, // Function does not exist
+    1356, // View references invalid tables, columns or functions
+    1370, // Command denied to user for routine
+    1449, // The user specified as a definer does not exist
+    1836, // Running in read-only mode
+];
+
 impl Session {
     /// Looks at a server's unconsumed bytes; gives the number of bytes dealt with. `client` are the client's unconsumed bytes.
     pub fn on_backend(
@@ -71,11 +90,12 @@ impl Session {
                 Some(0xff) if rest.len() < 7 => return 0,
                 Some(_) => {}
             }
-            if reply
-                .tracker
-                .first_error(rest)
-                .is_some_and(|code| GOING_AWAY.contains(&code))
-            {
+            let refused = reply.tracker.first_error(rest);
+            if refused.is_some_and(|code| REPLICA_ONLY.contains(&code)) && role == Role::Replica {
+                self.ask_primary_instead(client);
+                return self.on_sync(cx, rest, client, out);
+            }
+            if refused.is_some_and(|code| GOING_AWAY.contains(&code)) {
                 out.push(Output::CloseBackend { role, kill: false });
                 self.on_backend_lost(cx, role, "the server is going away", client, out);
                 return rest.len();
@@ -129,6 +149,18 @@ impl Session {
             self.on_reply_end(client, out);
         }
         walk.consumed
+    }
+
+    /// The replica refuses a read that the primary may well answer.
+    fn ask_primary_instead(&mut self, client: &mut [u8]) {
+        let Some(reply) = self.reply.take() else {
+            return;
+        };
+        self.preparing = None;
+        restore_id(&reply.command, client);
+        self.attempt.force_primary = true;
+        "the replica refused the statement".clone_into(&mut self.attempt.why);
+        self.swallow_refusal(reply.role, reply.tracker.expect());
     }
 
     /// A LOAD DATA LOCAL may ask, and only on behalf of a client that said it can.
@@ -432,10 +464,7 @@ impl Session {
         } = reply;
         self.preparing = None;
         if command.may_retry && tracker.at_start() {
-            // The command still stands at the front of the client's bytes, as the client sent it but for an id.
-            if let (What::Execute { id, .. }, Some(place)) = (command.what, client.get_mut(5..9)) {
-                place.copy_from_slice(&id.to_le_bytes());
-            }
+            restore_id(&command, client);
             return self.replica_failed(host, what);
         }
         if command.retained > 0 {
@@ -462,6 +491,13 @@ impl Session {
             .map_or(1, |reply| reply.tracker.next_seq());
         let fault = Fault::NotPrimary(host_name(cx, Some(host)));
         self.refuse_and_close(&fault, seq, out);
+    }
+}
+
+/// A command that is to be sent again stands at the front of the client's bytes, as the client sent it but for an id.
+fn restore_id(command: &Running, client: &mut [u8]) {
+    if let (What::Execute { id, .. }, Some(place)) = (command.what, client.get_mut(5..9)) {
+        place.copy_from_slice(&id.to_le_bytes());
     }
 }
 

@@ -24,6 +24,8 @@ enum Said {
     State,
     /// A prepare of the client's statement.
     Prepare(u32),
+    /// Not Atlas's own: a replica's refusal of a read that the primary is to answer instead.
+    Refusal(Expect),
 }
 
 impl Session {
@@ -90,6 +92,11 @@ impl Session {
         false
     }
 
+    /// Passes over the refusal that is coming in.
+    pub(super) fn swallow_refusal(&mut self, role: Role, expect: Expect) {
+        self.start_sync(role, VecDeque::from([Said::Refusal(expect)]));
+    }
+
     fn start_sync(&mut self, role: Role, said: VecDeque<Said>) {
         let tracker = self.tracker_for(role, said.front().copied());
         self.sync = Some(Sync {
@@ -102,6 +109,7 @@ impl Session {
     fn tracker_for(&self, role: Role, said: Option<Said>) -> Tracker {
         let expect = match said {
             Some(Said::Prepare(_)) => Expect::Prepare,
+            Some(Said::Refusal(expect)) => expect,
             Some(Said::State) | None => Expect::Terminal,
         };
         Tracker::new(expect, self.link(role).capabilities)
@@ -180,7 +188,8 @@ impl Session {
                 if let Some(status) = outcome.status {
                     self.link_mut(role).status = status;
                 }
-                if outcome.error.is_some() {
+                let was_asked = !matches!(sync.said.front(), Some(Said::Refusal(_)));
+                if outcome.error.is_some() && was_asked {
                     let fault = server_fault(input.get(..walk.consumed).unwrap_or_default());
                     self.sync_refused(cx, role, &fault, client, out);
                     return input.len();

@@ -156,6 +156,12 @@ impl Tracker {
         self
     }
 
+    /// The kind of reply that it walks.
+    #[must_use]
+    pub fn expect(&self) -> Expect {
+        self.expect
+    }
+
     /// Nothing of the reply has been passed on yet.
     #[must_use]
     pub fn at_start(&self) -> bool {

@@ -314,7 +314,13 @@ mod tests {
     /// An idle client and its server connection own these and nothing else of size; see "Limits" in the README.
     #[test]
     fn an_idle_client_is_small() {
-        eprintln!("client {} session {} conn {} backend {}", size_of::<Client>(), size_of::<Session>(), size_of::<Conn>(), size_of::<Backend>());
+        eprintln!(
+            "client {} session {} conn {} backend {}",
+            size_of::<Client>(),
+            size_of::<Session>(),
+            size_of::<Conn>(),
+            size_of::<Backend>()
+        );
         assert!(size_of::<Client>() + 2 * size_of::<Backend>() <= 2048);
     }
 }
