@@ -32,8 +32,9 @@ as_root() {
   fi
 }
 
-# apt_install PACKAGE...: installs what dpkg does not have; asks for nothing, starts no service that was not there.
-apt_install() {
+# apt_install PACKAGE...: installs what dpkg does not have; asks for nothing.
+apt_install() { with_lock apt apt_install_missing "$@"; }
+apt_install_missing() {
   local p missing=()
   for p in "$@"; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
@@ -42,7 +43,6 @@ apt_install() {
   have apt-get || die "needs the Debian packages ${missing[*]}, and this machine has no apt-get"
   say "installing ${missing[*]}"
   local log=$ATLAS_CACHE/apt.log
-  mkdir -p "$ATLAS_CACHE"
   local get=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
   # A fresh machine has no package lists, an old one has stale lists: try, update once, try again.
   if as_root "${get[@]}" install --no-install-recommends "${missing[@]}" >"$log" 2>&1; then return 0; fi
@@ -82,7 +82,7 @@ free_ports() {
 }
 
 # is_ours PID TEXT: the process lives and its command line has TEXT; a recycled pid does not.
-is_ours() { [ -n "$1" ] && [ -r "/proc/$1/cmdline" ] && tr '\0' '\n' <"/proc/$1/cmdline" 2>/dev/null | grep -qxF -- "$2"; }
+is_ours() { [ -n "$1" ] && [ -r "/proc/$1/cmdline" ] && tr '\0' '\n' 2>/dev/null <"/proc/$1/cmdline" | grep -qxF -- "$2"; }
 
 # is_gone PID: it holds no file any more. Its command line vanishes earlier, its listening sockets last until its last thread has
 # ended; and it stays as a zombie where nobody collects it.
@@ -123,4 +123,4 @@ own_folder() {
   mkdir "$ATLAS_CACHE/$prefix-$$"
   echo "$ATLAS_CACHE/$prefix-$$"
 }
-is_script_alive() { tr '\0' '\n' <"/proc/$1/cmdline" 2>/dev/null | grep -qE "(^|/)$2\$"; }
+is_script_alive() { tr '\0' '\n' 2>/dev/null <"/proc/$1/cmdline" | grep -qE "(^|/)$2\$"; }

@@ -69,7 +69,7 @@ sweep() {
 pgrep_arg() {
   local f
   for f in /proc/[0-9]*/cmdline; do
-    ! tr '\0' '\n' <"$f" 2>/dev/null | grep -qF -- "--datadir=$1" || return 0
+    ! tr '\0' '\n' 2>/dev/null <"$f" | grep -qF -- "--datadir=$1" || return 0
   done
   return 1
 }
