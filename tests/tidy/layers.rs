@@ -5,66 +5,30 @@ use crate::paths::{is_test_file, paths, without_tests};
 use crate::{report, sources};
 
 /// Each room of `src`, and the rooms that it may name with `crate::`. A room may always name itself.
+#[rustfmt::skip]
 const ROOMS: &[(&str, &[&str])] = &[
-    // Pure formats.
+    // Pure formats. `Secret` is at home in `auth`.
     ("wire", &[]),
     ("sql", &[]),
     ("auth", &["wire"]),
-    // `Secret` is at home in `auth`.
     ("config", &["auth"]),
     ("metrics", &[]),
     // Pure decisions. What a server said about itself (its capabilities, whose grammar it has) is kept by `pool`.
     ("pool", &["wire", "sql", "config"]),
     ("shard", &["sql", "wire", "config"]),
     ("route", &["sql", "config", "shard", "pool"]),
-    (
-        "snapshot",
-        &["wire", "sql", "auth", "config", "shard", "route", "pool"],
-    ),
-    (
-        "session",
-        &[
-            "wire", "sql", "auth", "config", "shard", "route", "pool", "snapshot",
-        ],
-    ),
+    ("snapshot", &["wire", "sql", "auth", "config", "shard", "route", "pool"]),
+    ("session", &["wire", "sql", "auth", "config", "shard", "route", "pool", "snapshot"]),
     // The shell of the data plane.
-    (
-        "worker",
-        &[
-            "wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "session",
-            "snapshot",
-        ],
-    ),
+    ("worker", &["wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "snapshot", "session"]),
     // The control plane.
-    (
-        "admin",
-        &[
-            "wire", "sql", "auth", "config", "metrics", "session", "snapshot", "worker",
-        ],
-    ),
-    (
-        "control",
-        &[
-            "wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "session",
-            "snapshot", "worker", "admin",
-        ],
-    ),
+    ("admin", &["wire", "sql", "auth", "config", "metrics", "snapshot", "session", "worker"]),
+    ("control", &["wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
     // Bodies of the fuzz targets.
     ("fuzzing", &["wire"]),
     // Assembly.
-    (
-        "server",
-        &[
-            "config", "auth", "pool", "route", "session", "snapshot", "worker", "control", "admin",
-            "metrics",
-        ],
-    ),
-    (
-        "cli",
-        &[
-            "config", "sql", "route", "snapshot", "session", "control", "server",
-        ],
-    ),
+    ("server", &["auth", "config", "metrics", "pool", "route", "snapshot", "session", "worker", "admin", "control"]),
+    ("cli", &["sql", "config", "route", "snapshot", "session", "control", "server"]),
     ("lib", &[]),
     ("main", &[]),
 ];
