@@ -1,9 +1,12 @@
-//! The `atlas` program as a user runs it: output and exit codes.
+//! The `atlas` program as a user runs it: output, exit codes, and every line of the table of routes.
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+/// Where each statement must go, `route<TAB>statement`.
+const ROUTES: &str = include_str!("cases/routes.tsv");
 
 fn atlas(folder: &Path, arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_atlas"))
@@ -33,6 +36,43 @@ fn texts(output: &Output) -> (i32, String, String) {
         text(&output.stdout),
         text(&output.stderr),
     )
+}
+
+#[test]
+fn every_line_of_the_table_of_routes() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: Vec<(&str, &str)> = ROUTES
+        .lines()
+        .filter(|line| !line.starts_with("# ") && !line.is_empty())
+        .map(|line| line.split_once('\t').expect("two fields"))
+        .collect();
+    assert!(cases.len() > 100, "{}", cases.len());
+    let input: String = cases.iter().map(|(_, sql)| format!("{sql}\n")).collect();
+    let (code, out, _) = texts(&atlas(folder.path(), &["route", "-"], &input));
+    assert_eq!(code, 0);
+    let answers: Vec<&str> = out.lines().collect();
+    assert_eq!(answers.len(), cases.len());
+    let mut wrong = Vec::new();
+    for ((wanted, sql), answer) in cases.iter().zip(&answers) {
+        let fields: Vec<&str> = answer.split('\t').collect();
+        assert_eq!(fields.len(), 4, "{answer}");
+        if fields[1] != *wanted {
+            wrong.push(format!("{wanted}\t{sql}\n  said {answer}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    // Inside a transaction nothing leaves the primary.
+    let (_, out, _) = texts(&atlas(
+        folder.path(),
+        &["route", "--in-transaction", "-"],
+        &input,
+    ));
+    assert!(
+        out.lines()
+            .all(|line| line.split('\t').nth(1) == Some("primary")),
+        "{out}"
+    );
 }
 
 #[test]

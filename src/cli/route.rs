@@ -4,7 +4,9 @@ use std::io::{self, BufRead, Write};
 
 use super::RouteArguments;
 use crate::config::{Config, GroupConfig, NoReplica, ReadFrom, UserConfig};
-use crate::sql::{self, Dialect, Hint, Kind, Server};
+use crate::route::{self, View};
+use crate::session::{Pins, Role};
+use crate::sql::{self, Dialect, Kind, Server, Statement};
 
 /// The session that the statements are thought to come from.
 #[derive(Debug)]
@@ -49,44 +51,47 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn explain(&self, sql: &[u8]) -> Explanation {
-        // What is not known of the server is taken as unknown: the statement goes to the primary on any doubt.
-        let statement = sql::classify(sql, &Dialect::new(Server::MariaDb, 0));
+        // Which server it will be is not known here: a plain read is one that is so in both grammars, of any version.
+        let mut statement = sql::classify(sql, &Dialect::new(Server::MariaDb, 0));
+        if statement.wants_primary().is_none() {
+            statement = sql::classify(sql, &Dialect::new(Server::MySql, 0));
+        }
         let group = self.user.and_then(|user| self.groups.get(user.group));
-        let (route, reason) = match statement.wants_primary() {
-            _ if matches!(statement.kind, Kind::ExplainRoute | Kind::ShowLastRoute) => {
-                ("local", "answered-by-atlas")
-            }
-            Some(reason) => ("primary", reason.as_str()),
-            None => self.route_read(group, matches!(statement.hint, Some(Hint::Replica))),
-        };
-        let group = group.map_or("main", |group| group.name.as_str());
+        let (route, reason) = self.route(&statement, group);
         Explanation {
             class: statement.kind.as_str(),
             route,
-            group: group.to_owned(),
+            group: group.map_or("main", |group| group.name.as_str()).to_owned(),
             reason: reason.to_owned(),
         }
     }
 
-    fn route_read(
+    fn route(
         &self,
+        statement: &Statement<'_>,
         group: Option<&GroupConfig>,
-        is_hinted: bool,
     ) -> (&'static str, &'static str) {
+        if matches!(statement.kind, Kind::ExplainRoute | Kind::ShowLastRoute) {
+            return ("local", "answered-by-atlas");
+        }
         let read_from = self.user.map_or(ReadFrom::Replica, |user| user.read_from);
-        if self.in_transaction {
-            return ("primary", "in-transaction");
-        }
-        if read_from == ReadFrom::Primary && !is_hinted {
-            return ("primary", "account-reads-primary");
-        }
-        match group {
-            Some(group) if group.replicas.is_empty() => {
+        let view = View {
+            in_transaction: self.in_transaction,
+            autocommit: true,
+            pins: Pins::default(),
+            last: None,
+            read_from,
+        };
+        let route = route::decide(statement, &view);
+        match (route.role, group) {
+            (Role::Primary, _) => ("primary", route.reason.as_str()),
+            (Role::Replica, Some(group)) if group.replicas.is_empty() => {
                 let fails =
                     group.no_replica == NoReplica::Error || read_from == ReadFrom::ReplicaOnly;
-                (if fails { "refused" } else { "primary" }, "no-replica")
+                let word = if fails { "refused" } else { "primary" };
+                (word, route::Reason::NoReplica.as_str())
             }
-            Some(_) | None => ("replica", "plain-read"),
+            (Role::Replica, _) => ("replica", route.reason.as_str()),
         }
     }
 
@@ -224,6 +229,12 @@ mod tests {
                 false,
                 "BEGIN",
                 "begin\tprimary\tb\ttransaction-control\n",
+            ),
+            (
+                None,
+                false,
+                "EXPLAIN ROUTE SELECT 1",
+                "explain-route\tlocal\ta\tanswered-by-atlas\n",
             ),
             (
                 Some("o"),

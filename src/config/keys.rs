@@ -68,10 +68,10 @@ pub const KEYS: &[Key] = &[
 
     key("monitor.user", "", Yes, "account for checks of the servers; without the section the first account is used"),
     key("monitor.password", "", Yes, "its password"),
-    key("monitor.interval", r#""1s""#, No, "time between two checks of a server"),
-    key("monitor.timeout", r#""1s""#, No, "how long a check may take"),
-    key("monitor.fall", "3", No, "failed checks that take a server out"),
-    key("monitor.rise", "2", No, "good checks that bring it back"),
+    key("monitor.interval", r#""1s""#, Yes, "time between two checks of a server"),
+    key("monitor.timeout", r#""1s""#, Yes, "how long a check may take"),
+    key("monitor.fall", "3", Yes, "failed checks that take a server out"),
+    key("monitor.rise", "2", Yes, "good checks that bring it back"),
 
     key("pool.min_idle", "4", No, "connections to each server opened before the instance is ready"),
     key("pool.max_connections", "200", No, "connections to each server, all workers together"),
@@ -112,7 +112,7 @@ pub const KEYS: &[Key] = &[
     key("users.read_from", r#""replica""#, Yes, "where plain reads go: `replica`, `primary`, or `replica-only` (they fail when no replica may serve them)"),
     key("users.sharing", r#""transaction""#, No, "when a server connection may be given to another client: after each `transaction`, or after the `session`"),
     key("users.causal", r#""off""#, AsDefault, "reads see earlier writes: `off`, `window:500ms` (reads stay on the primary for that long), `session`, `global`"),
-    key("users.max_connections", "0", Yes, "clients of the account at a time; 0 for no limit of its own"),
+    key("users.max_connections", "0", AsDefault, "clients of the account at a time; 0 for no limit of its own"),
     key("users.limits.rate", "0", AsDefault, "statements a second; 0 for no limit"),
     key("users.limits.concurrency", "0", AsDefault, "statements at a time; 0 for no limit"),
     key("users.limits.statement_timeout", r#""0s""#, AsDefault, "a statement is ended after this; `0s` for never"),
