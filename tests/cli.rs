@@ -38,6 +38,7 @@ fn texts(output: &Output) -> (i32, String, String) {
     )
 }
 
+/// A14, A48.
 #[test]
 fn every_line_of_the_table_of_routes() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,6 +129,7 @@ fn route_uses_the_file_but_needs_no_password() {
     );
 }
 
+/// A23.
 #[test]
 fn check_tells_every_mistake() {
     let folder = tempfile::tempdir().unwrap();

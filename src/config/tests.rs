@@ -150,6 +150,7 @@ fn problems_come_in_the_order_of_the_file() {
     assert_eq!(lines.len(), 6, "{lines:?}");
 }
 
+/// A21.
 #[test]
 fn an_instance_in_both_lists_is_a_warning() {
     let text = SMALLEST.replace("10.0.0.3:3306", "10.0.0.1");
@@ -162,6 +163,7 @@ fn an_instance_in_both_lists_is_a_warning() {
     assert_eq!(config.groups[0].replicas.len(), 2);
 }
 
+/// B143, A24, A26.
 #[test]
 fn several_passwords_and_a_backend_account() {
     let config = good(
@@ -215,6 +217,7 @@ fn files_that_must_be_there_are_listed() {
     assert_eq!(files("required"), wanted);
 }
 
+/// A18.
 #[test]
 fn a_file_that_others_can_read_is_warned_about() {
     let clear = good(&SMALLEST.replace("env:SHOP_PASSWORD", "clear"));

@@ -444,6 +444,7 @@ mod tests {
         assert!(network("10.0.0.1/8").unwrap_err().contains("10.0.0.0/8"));
     }
 
+    /// B270.
     #[test]
     fn versions() {
         for text in [
