@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::binary::put_bytes;
 use super::packet::{Ended, Link, Packet, Part, Stream};
 use super::reply::error_of;
-use super::{Schema, Wire};
+use super::{Kind, Schema, Wire};
 
 /// How to log in. Made by [`Login::app`] and its kin and changed by the methods that follow.
 #[derive(Clone, Debug)]
@@ -151,6 +151,29 @@ impl Login {
             name: "127.0.0.1".to_owned(),
         });
         self
+    }
+
+    /// This log-in with every set of capabilities that changes what replies look like and where they end.
+    pub fn shapes(&self, kind: Kind) -> Vec<Self> {
+        let more = match kind {
+            Kind::MariaDb => {
+                Capabilities::MARIADB_CACHE_METADATA
+                    | Capabilities::MARIADB_EXTENDED_METADATA
+                    | Capabilities::MARIADB_PROGRESS
+                    | Capabilities::MARIADB_STMT_BULK_OPERATIONS
+            }
+            Kind::MySql => {
+                Capabilities::OPTIONAL_RESULTSET_METADATA | Capabilities::QUERY_ATTRIBUTES
+            }
+        };
+        let eof = Capabilities::DEPRECATE_EOF;
+        vec![
+            self.clone(),
+            self.clone().without(eof),
+            self.clone().without(eof | Capabilities::SESSION_TRACK),
+            self.clone().with(more),
+            self.clone().with(more).without(eof),
+        ]
     }
 
     /// What is sent to a server that offers `offered`.

@@ -2,7 +2,9 @@
 'use strict';
 
 const assert = require('node:assert').strict;
-const mariadb = require('mariadb');
+// An ES module, which Node 18 does not give to require(), and import() does not look into NODE_PATH.
+let mariadb;
+const loaded = import(require.resolve('mariadb')).then((module) => { mariadb = module.default ?? module; });
 
 const [host, port, user, password, database] = process.argv.slice(2);
 // The server's key is fetched without TLS: needed for caching_sha2_password.
@@ -123,6 +125,7 @@ async function pool() {
 }
 
 async function main() {
+  await loaded;
   const db = await mariadb.createConnection(options);
   assert.equal((await db.query('SELECT DATABASE() AS d'))[0].d, database);
   await values(db);
