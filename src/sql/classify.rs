@@ -3,12 +3,13 @@
 //! Two machines are fed: `Head` finds the kind from the first words, and the one here watches for
 //! words, calls and variables that tie a statement to the primary, wherever they stand.
 
+use super::cursor::unquoted;
 use super::function::{self, Class};
 use super::head::Head;
 use super::keyword::Kw;
 use super::scan::{Scanner, Tok, Token};
 use super::schema;
-use super::word::{self, Word};
+use super::word;
 use super::{Dialect, Kind, Server, Statement, Traits};
 
 /// Kind, traits and hint of a statement text.
@@ -58,7 +59,8 @@ pub fn classify_prefix(first_bytes: &[u8], d: &Dialect) -> Kind {
 struct Seen {
     tok: Tok,
     kw: Kw,
-    word: Option<&'static Word>,
+    /// Its group of functions, if it is a word that is one.
+    group: u16,
     start: usize,
     end: usize,
 }
@@ -66,10 +68,20 @@ struct Seen {
 const NOTHING: Seen = Seen {
     tok: Tok::End,
     kw: Kw::Name,
-    word: None,
+    group: 0,
     start: 0,
     end: 0,
 };
+
+/// What the names mean that come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Ordinary,
+    /// Behind `@@`.
+    SystemVariable,
+    /// Behind `information_schema.`
+    InformationSchema,
+}
 
 struct Machine<'a, 'd> {
     scan: Scanner<'a>,
@@ -79,21 +91,20 @@ struct Machine<'a, 'd> {
     traits: Traits,
     // From here on: of the current statement.
     head: Head,
-    /// The token before the current one, and the one before that.
+    /// The token before the current one.
     prev: Seen,
-    before: Seen,
+    /// The one before that.
+    before: (Tok, Kw),
     /// Open parentheses.
     depth: u32,
     /// Where the list of a WITH is being read: its depth.
     with_depth: Option<u32>,
     /// INSERT or REPLACE: a function, if `(` follows.
     may_be_write: bool,
-    /// Behind `@@`, in the name.
-    in_system_variable: bool,
+    /// What names mean here.
+    place: Place,
     /// Behind INTO, in a list of variables.
     in_into: bool,
-    /// Behind `information_schema.`
-    in_information_schema: bool,
 }
 
 impl<'a, 'd> Machine<'a, 'd> {
@@ -105,13 +116,12 @@ impl<'a, 'd> Machine<'a, 'd> {
             traits: Traits::NONE,
             head: Head::default(),
             prev: NOTHING,
-            before: NOTHING,
+            before: (Tok::End, Kw::Name),
             depth: 0,
             with_depth: None,
             may_be_write: false,
-            in_system_variable: false,
+            place: Place::Ordinary,
             in_into: false,
-            in_information_schema: false,
         }
     }
 
@@ -127,14 +137,14 @@ impl<'a, 'd> Machine<'a, 'd> {
             let mut seen = Seen {
                 tok: t.tok,
                 kw: Kw::Name,
-                word: None,
+                group: 0,
                 start: t.start,
                 end: t.end,
             };
             match t.tok {
                 Tok::Word => self.word(t, &mut seen),
                 Tok::Open => self.open(t),
-                Tok::Close => self.depth = self.depth.saturating_sub(1),
+                Tok::Close => self.close(),
                 Tok::Semicolon if self.ends_statement() => {
                     self.end_statement();
                     continue;
@@ -144,7 +154,7 @@ impl<'a, 'd> Machine<'a, 'd> {
                     return;
                 }
                 Tok::UserVar => self.user_variable(t),
-                Tok::SysVar => self.in_system_variable = true,
+                Tok::SysVar => self.place = Place::SystemVariable,
                 Tok::Dot => self.dot(),
                 Tok::Name => self.name(t),
                 Tok::Assign if self.prev.tok == Tok::UserVar => {
@@ -162,7 +172,7 @@ impl<'a, 'd> Machine<'a, 'd> {
                     return;
                 }
             }
-            self.before = self.prev;
+            self.before = (self.prev.tok, self.prev.kw);
             self.prev = seen;
         }
     }
@@ -199,41 +209,50 @@ impl<'a, 'd> Machine<'a, 'd> {
         }
     }
 
+    #[inline]
     fn word(&mut self, t: Token, seen: &mut Seen) {
         let text = self.scan.text(t);
-        if self.in_information_schema {
-            self.information_schema_table(text);
+        let is_special = self.prev.tok == Tok::Dot || self.place != Place::Ordinary;
+        if is_special && self.part_of_name(text) {
+            return;
         }
-        if self.in_system_variable {
-            self.in_system_variable = matches!(self.prev.tok, Tok::SysVar | Tok::Dot);
-            if self.in_system_variable {
-                return self.system_variable(text);
-            }
+        if let Some(word) = word::lookup(text) {
+            seen.kw = word.kw;
+            seen.group = word.group;
         }
-        if self.prev.tok == Tok::Dot {
-            // Never a keyword. In MariaDB's Oracle mode this may be a sequence.
-            let is_sequence = self.d.server == Server::MariaDb
-                && text.len() == 7
-                && word::lookup(text).is_some_and(|w| w.kw == Kw::SequenceColumn);
-            return if is_sequence {
-                self.add(Traits::SEQUENCE)
-            };
-        }
-        seen.word = word::lookup(text);
-        seen.kw = seen.word.map_or(Kw::Name, |w| w.kw);
-        if self.with_depth == Some(self.depth) && !self.continues_with(seen.kw) {
-            self.with_depth = None;
+        if self.with_depth.is_some() {
+            self.list_of_with(seen.kw);
         }
         if seen.kw != Kw::Name {
             self.keyword(seen.kw);
         }
     }
 
+    /// A word behind `.`, behind `@@` or behind `information_schema`; false if it is none of these.
+    #[cold]
+    fn part_of_name(&mut self, name: &[u8]) -> bool {
+        let is_part = matches!(self.prev.tok, Tok::Dot | Tok::SysVar);
+        match self.place {
+            Place::SystemVariable if is_part => self.system_variable(name),
+            Place::SystemVariable => self.place = Place::Ordinary,
+            Place::InformationSchema => self.information_schema_table(name),
+            // Never a keyword. In MariaDB's Oracle mode this may be a sequence.
+            Place::Ordinary => {
+                if self.d.server == Server::MariaDb
+                    && word::lookup(name).is_some_and(|w| w.kw == Kw::SequenceColumn)
+                {
+                    self.add(Traits::SEQUENCE);
+                }
+            }
+        }
+        is_part
+    }
+
     fn keyword(&mut self, kw: Kw) {
         if let Some(block) = &mut self.head.block {
             block.word(kw, self.prev.kw);
         }
-        let (before, prev) = (self.before.kw, self.prev.kw);
+        let (before, prev) = (self.before.1, self.prev.kw);
         self.in_into = false;
         match kw {
             Kw::Update if prev == Kw::For => self.add(Traits::LOCKING),
@@ -254,11 +273,22 @@ impl<'a, 'd> Machine<'a, 'd> {
         }
     }
 
-    /// True if the list of a WITH goes on with this word: another name, or AS.
-    fn continues_with(&self, kw: Kw) -> bool {
-        matches!(kw, Kw::As | Kw::Recursive)
+    /// Sees whether the list of a WITH goes on with this word: another name, or AS.
+    #[cold]
+    fn list_of_with(&mut self, kw: Kw) {
+        let goes_on = matches!(kw, Kw::As | Kw::Recursive)
             || matches!(self.prev.kw, Kw::With | Kw::Recursive)
-            || self.prev.tok == Tok::Comma
+            || self.prev.tok == Tok::Comma;
+        if self.with_depth == Some(self.depth) && !goes_on {
+            self.with_depth = None;
+        }
+    }
+
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.with_depth.is_some_and(|depth| depth > self.depth) {
+            self.with_depth = None;
+        }
     }
 
     /// INSERT, UPDATE, DELETE, REPLACE as a statement's verb, not as a function or a lock.
@@ -275,11 +305,12 @@ impl<'a, 'd> Machine<'a, 'd> {
 
     /// `(`: what stands before it may be called.
     fn open(&mut self, t: Token) {
-        let (before, prev) = (self.before, self.prev);
+        let (before, prev) = (self.before.0, self.prev);
         match prev.tok {
-            Tok::Word if before.tok != Tok::Dot => {
-                let group = prev.word.and_then(|w| function::group(w.group));
-                match group.filter(|g| g.is_built_in(self.d, t.start != prev.end)) {
+            Tok::Word if before != Tok::Dot => {
+                match function::group(prev.group)
+                    .filter(|g| g.is_built_in(self.d, t.start != prev.end))
+                {
                     Some(group) => self.built_in(group.class),
                     None => self.unknown_call(),
                 }
@@ -310,14 +341,17 @@ impl<'a, 'd> Machine<'a, 'd> {
         ) {
             return;
         }
-        let before = self.before;
+        if self.head.kind == Kind::Explain && !self.head.is_done() {
+            return; // EXPLAIN FORMAT=JSON (SELECT …
+        }
+        let (before, before_kw) = self.before;
         let is_named_query = self.with_depth == Some(self.depth);
         // Behind an operand a name is an alias with columns, as in `) x (a, b)`; behind AS an alias or
         // a type; behind PROCEDURE an analysis. JSON_TABLE is a table where tables stand.
         let is_no_call = is_named_query
-            || matches!(before.tok, Tok::Close | Tok::Text | Tok::Number)
-            || matches!(before.kw, Kw::As | Kw::Routine)
-            || self.prev.kw == Kw::JsonTable && (before.kw == Kw::From || before.tok == Tok::Comma);
+            || matches!(before, Tok::Close | Tok::Text | Tok::Number)
+            || matches!(before_kw, Kw::As | Kw::Routine)
+            || self.prev.kw == Kw::JsonTable && (before_kw == Kw::From || before == Tok::Comma);
         if !is_no_call {
             self.add(Traits::UNKNOWN_FUNCTION);
         }
@@ -357,18 +391,8 @@ impl<'a, 'd> Machine<'a, 'd> {
     }
 
     fn name(&mut self, t: Token) {
-        if !self.in_information_schema && !self.in_system_variable {
-            return;
-        }
-        let text = self.scan.text(t);
-        let inside = text
-            .get(1..text.len().saturating_sub(1))
-            .unwrap_or_default();
-        if self.in_information_schema {
-            self.information_schema_table(inside);
-        }
-        if self.in_system_variable && matches!(self.prev.tok, Tok::SysVar | Tok::Dot) {
-            self.system_variable(inside);
+        if self.place != Place::Ordinary {
+            self.part_of_name(unquoted(self.scan.text(t)));
         }
     }
 
@@ -377,14 +401,14 @@ impl<'a, 'd> Machine<'a, 'd> {
             return;
         }
         match schema::kind(self.scan.span(self.prev.start, self.prev.end)) {
-            Some(schema::Kind::Information) => self.in_information_schema = true,
+            Some(schema::Kind::Information) => self.place = Place::InformationSchema,
             Some(schema::Kind::Performance) => self.add(Traits::SERVER_STATE),
             None => {}
         }
     }
 
     fn information_schema_table(&mut self, name: &[u8]) {
-        self.in_information_schema = false;
+        self.place = Place::Ordinary;
         if !schema::is_replicated(name) {
             self.add(Traits::SERVER_STATE);
         }
@@ -419,12 +443,12 @@ impl<'a, 'd> Machine<'a, 'd> {
             });
         }
         self.head = Head::default();
-        (self.prev, self.before) = (NOTHING, NOTHING);
+        self.prev = NOTHING;
+        self.before = (Tok::End, Kw::Name);
         self.depth = 0;
         self.with_depth = None;
         self.may_be_write = false;
-        self.in_system_variable = false;
+        self.place = Place::Ordinary;
         self.in_into = false;
-        self.in_information_schema = false;
     }
 }

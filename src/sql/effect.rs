@@ -36,7 +36,7 @@ pub enum Effect<'a> {
     SetTransaction {
         /// `OneShot` for the form without SESSION and GLOBAL.
         scope: Scope,
-        /// The characteristics as written.
+        /// The whole statement, from SET on.
         text: &'a [u8],
     },
     /// `USE name`.

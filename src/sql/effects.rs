@@ -1,45 +1,295 @@
-//! The session effects of a statement text.
+//! The session effects of a statement text: which statements have some, and which.
+//!
+//! SET is read in `set`. This is a cold path: it is asked only where `classify` says EFFECTS.
 
-use super::{Dialect, Effect, Kill};
+use super::block::Block;
+use super::cursor::{Cursor, unquoted};
+use super::keyword::Kw;
+use super::scan::Tok;
+use super::set;
+use super::{Dialect, Effect, Traits, Value};
 
 /// Reports every change of session state that the statements in `sql` make when they succeed, in
 /// their order.
+///
+/// Names in the effects are without quotes. Where a text changes state in a way that cannot be told,
+/// [`Effect::Opaque`] is reported, alone or beside others.
 pub fn effects<'a>(sql: &'a [u8], d: &Dialect, sink: &mut dyn FnMut(Effect<'a>)) {
-    if super::classify(sql, d)
-        .traits
-        .contains(super::Traits::EFFECTS)
-    {
-        sink(Effect::Opaque);
-    }
-}
-
-/// Which connection a KILL statement ends; `None` if `sql` is no KILL of a plain number.
-#[must_use]
-pub fn kill_target(sql: &[u8], d: &Dialect) -> Option<Kill> {
-    let _ = d;
-    let text = std::str::from_utf8(sql).ok()?.to_ascii_lowercase();
-    let mut words = text.trim_end_matches([';', ' ']).split_ascii_whitespace();
-    let (Some("kill"), Some(mut word)) = (words.next(), words.next()) else {
-        return None;
+    let mut walk = Walk {
+        c: Cursor::new(sql, d),
+        d,
+        sink,
     };
-    if matches!(word, "hard" | "soft") {
-        word = words.next()?;
+    while walk.c.tok() != Tok::End {
+        walk.statement();
+        walk.c.eat(Tok::Semicolon);
     }
-    let query = word == "query";
-    if matches!(word, "query" | "connection") {
-        word = words.next()?;
+    if walk.c.found().contains(Traits::DOUBTFUL) {
+        (walk.sink)(Effect::Opaque);
     }
-    Some(Kill {
-        query,
-        id: word.parse().ok()?,
-    })
 }
 
-/// Where the statement starts that an EXPLAIN ROUTE asks about; `None` if `sql` is none.
-#[must_use]
-pub fn explain_route_target(sql: &[u8], d: &Dialect) -> Option<usize> {
-    let _ = d;
-    let lower = sql.to_ascii_lowercase();
-    let rest = lower.trim_ascii_start().strip_prefix(b"explain route ")?;
-    Some(sql.len().saturating_sub(rest.len()))
+struct Walk<'a, 's> {
+    c: Cursor<'a>,
+    d: &'s Dialect,
+    sink: &'s mut dyn FnMut(Effect<'a>),
+}
+
+impl<'a> Walk<'a, '_> {
+    fn statement(&mut self) {
+        while self.c.eat(Tok::Open) {}
+        if self.c.is_at_end() {
+            return;
+        }
+        self.c.start_statement();
+        let kw = self.c.kw();
+        self.c.step();
+        match kw {
+            Kw::Set if self.c.is_word("statement") => {
+                if self.skip_to_for() {
+                    return self.statement();
+                }
+                (self.sink)(Effect::Opaque);
+            }
+            Kw::Set => set::assignments(&mut self.c, self.d, self.sink),
+            Kw::Use => {
+                if let Some(name) = self.c.eat_name() {
+                    (self.sink)(Effect::Use(name));
+                }
+            }
+            Kw::Create => self.create(),
+            Kw::Drop => self.drop(),
+            Kw::Alter => self.alter(),
+            Kw::Rename if self.c.is_one_of(&["table", "tables"]) => {
+                (self.sink)(Effect::RenameTables)
+            }
+            Kw::Prepare => {
+                if let Some(name) = self.c.eat_name() {
+                    (self.sink)(Effect::Prepare(name));
+                }
+            }
+            Kw::Deallocate => self.deallocate(),
+            Kw::Execute | Kw::Binlog => (self.sink)(Effect::Opaque),
+            Kw::Lock => (self.sink)(Effect::LockTables),
+            Kw::Unlock => (self.sink)(Effect::UnlockTables),
+            Kw::Backup => self.backup(),
+            Kw::Flush => self.flush(),
+            Kw::Handler => self.handler(),
+            Kw::Call => (self.sink)(Effect::Call),
+            Kw::Begin => {
+                self.c.eat_word("work");
+                if !self.c.is_at_end() {
+                    (self.sink)(Effect::Call);
+                    self.skip(Block::begun());
+                }
+            }
+            Kw::If | Kw::Case | Kw::Loop | Kw::While | Kw::Repeat | Kw::For | Kw::Declare => {
+                (self.sink)(Effect::Call);
+                self.skip(Block::loose());
+            }
+            Kw::Load | Kw::Get => self.assigned_arguments(),
+            _ if kw == Kw::Name || !kw.starts_statement() => {
+                (self.sink)(Effect::Opaque);
+                self.skip(Block::loose());
+            }
+            _ => {}
+        }
+        self.expressions();
+    }
+
+    /// The rest of a statement, in which user variables may be assigned.
+    fn expressions(&mut self) {
+        let mut in_into = false;
+        while !self.c.is_at_end() {
+            match self.c.tok() {
+                Tok::Word => in_into = self.c.kw() == Kw::Into,
+                Tok::UserVar => {
+                    let name = self.c.text();
+                    if in_into || self.c.peek().tok == Tok::Assign {
+                        assigned(name, self.sink);
+                    }
+                }
+                Tok::Comma => {}
+                _ => in_into = false,
+            }
+            self.c.step();
+        }
+    }
+
+    /// The rest of a statement that assigns the user variables it names.
+    fn assigned_arguments(&mut self) {
+        while !self.c.is_at_end() {
+            if self.c.tok() == Tok::UserVar {
+                assigned(self.c.text(), self.sink);
+            }
+            self.c.step();
+        }
+    }
+
+    /// Steps to the end of a statement with a body.
+    fn skip(&mut self, mut block: Block) {
+        let mut prev = Kw::Name;
+        loop {
+            match self.c.tok() {
+                Tok::End => return,
+                Tok::Semicolon => {
+                    if block.ends_here() {
+                        return;
+                    }
+                    if block.is_opaque() {
+                        (self.sink)(Effect::Opaque);
+                        // It all belongs to the body as far as one can tell.
+                        while self.c.tok() != Tok::End {
+                            self.c.step();
+                        }
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            let kw = self.c.kw();
+            block.word(kw, prev);
+            prev = kw;
+            self.c.step();
+        }
+    }
+
+    /// Behind SET STATEMENT: steps over the assignments and FOR. False if there is no FOR.
+    fn skip_to_for(&mut self) -> bool {
+        let mut depth = 0_u32;
+        while !self.c.is_at_end() {
+            match self.c.tok() {
+                Tok::Open => depth += 1,
+                Tok::Close => depth = depth.saturating_sub(1),
+                Tok::Word if depth == 0 && self.c.kw() == Kw::For => {
+                    self.c.step();
+                    return true;
+                }
+                _ => {}
+            }
+            self.c.step();
+        }
+        false
+    }
+
+    fn create(&mut self) {
+        let mut is_temporary = false;
+        while !self.c.is_at_end() {
+            let kw = self.c.kw();
+            match kw {
+                Kw::Temporary => is_temporary = true,
+                Kw::Routine => return self.skip(Block::body()),
+                Kw::Package => return self.skip(Block::loose()),
+                Kw::Table | Kw::Object => {
+                    self.c.step();
+                    break;
+                }
+                _ => {}
+            }
+            self.c.step();
+        }
+        if is_temporary {
+            self.c.eat_if_exists();
+            match self.c.eat_last_name() {
+                Some(name) => (self.sink)(Effect::CreateTemporary(name)),
+                None => (self.sink)(Effect::Opaque),
+            }
+        }
+    }
+
+    fn drop(&mut self) {
+        if self.c.is_word("prepare") {
+            return self.deallocate();
+        }
+        let temporary = self.c.eat_word("temporary");
+        if self.c.is_one_of(&["database", "schema"]) {
+            self.c.step();
+            self.c.eat_if_exists();
+            if let Some(name) = self.c.eat_name() {
+                (self.sink)(Effect::DropDatabase(name));
+            }
+        } else if self.c.is_one_of(&["table", "tables", "sequence"]) {
+            self.c.step();
+            self.c.eat_if_exists();
+            while let Some(name) = self.c.eat_last_name() {
+                (self.sink)(Effect::DropTables { temporary, name });
+                if !self.c.eat(Tok::Comma) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// `ALTER TABLE … RENAME [TO|AS] x`, but not of a column or an index.
+    fn alter(&mut self) {
+        let mut is_table = false;
+        while !self.c.is_at_end() {
+            match self.c.kw() {
+                Kw::Routine => return self.skip(Block::body()),
+                Kw::Table => is_table = true,
+                Kw::Rename if is_table => {
+                    self.c.step();
+                    if !self.c.is_one_of(&["column", "index", "key"]) {
+                        (self.sink)(Effect::RenameTables);
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            self.c.step();
+        }
+    }
+
+    fn deallocate(&mut self) {
+        self.c.eat_word("prepare");
+        if let Some(name) = self.c.eat_name() {
+            (self.sink)(Effect::Deallocate(name));
+        }
+    }
+
+    /// `BACKUP LOCK t`, `BACKUP STAGE x`, and what ends them.
+    fn backup(&mut self) {
+        let ends = self.c.eat_word("unlock") || self.c.eat_word("stage") && self.c.is_word("end");
+        (self.sink)(if ends {
+            Effect::UnlockTables
+        } else {
+            Effect::LockTables
+        });
+    }
+
+    /// `FLUSH TABLES … WITH READ LOCK`, `FLUSH TABLES … FOR EXPORT`.
+    fn flush(&mut self) {
+        while !self.c.is_at_end() {
+            let is_for = self.c.kw() == Kw::For;
+            let is_with = self.c.kw() == Kw::With;
+            self.c.step();
+            if is_for && self.c.is_word("export") || is_with && self.c.is_word("read") {
+                (self.sink)(Effect::LockTables);
+            }
+        }
+    }
+
+    fn handler(&mut self) {
+        if self.c.eat_last_name().is_none() {
+            return;
+        }
+        if self.c.is_word("open") {
+            (self.sink)(Effect::HandlerOpen);
+        } else if self.c.is_word("close") {
+            (self.sink)(Effect::HandlerClose);
+        }
+    }
+}
+
+/// A user variable gets a value that only its statement knows.
+pub(super) fn assigned<'a>(variable: &'a [u8], sink: &mut dyn FnMut(Effect<'a>)) {
+    let name = unquoted(variable.strip_prefix(b"@").unwrap_or(variable));
+    sink(Effect::SetUserVariable {
+        name,
+        value: Value {
+            text: b"",
+            replayable: false,
+            user_vars: false,
+        },
+    });
 }

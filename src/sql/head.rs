@@ -63,7 +63,9 @@ pub(super) struct Head {
     /// The kind as far as it is known; right when the statement ends here.
     pub(super) kind: Kind,
     /// EXPLAIN ANALYZE and MariaDB's ANALYZE run what they explain.
-    pub(super) runs_explained: bool,
+    runs_explained: bool,
+    /// A write stands under the EXPLAIN.
+    explains_write: bool,
     /// The statement may hold `;`.
     pub(super) block: Option<Block>,
     /// The text of the statement is stored, not run.
@@ -82,6 +84,7 @@ impl Default for Head {
             state: State::Start,
             kind: Kind::Empty,
             runs_explained: false,
+            explains_write: false,
             block: None,
             is_stored: false,
             may_assign: false,
@@ -98,10 +101,14 @@ impl Head {
         self.state == State::Done
     }
 
-    /// True if the statement's own words are to be taken as parts of a query.
+    /// True if the words that come are parts of a query (or of the options of its EXPLAIN).
     #[inline]
     pub(super) fn is_query(&self) -> bool {
-        matches!(self.kind, Kind::Read | Kind::Explain) && self.is_done()
+        match self.kind {
+            Kind::Read => true,
+            Kind::Explain => !self.explains_write,
+            _ => false,
+        }
     }
 
     /// True if a statement is expected to start: at the beginning, and behind SET STATEMENT … FOR.
@@ -223,7 +230,7 @@ impl Head {
         *traits |= effects;
         match kw {
             Kw::Select | Kw::With | Kw::Values | Kw::Table => self.is(Kind::Read),
-            Kw::Insert | Kw::Replace | Kw::Update | Kw::Delete | Kw::OtherWrite => {
+            Kw::Insert | Kw::Replace | Kw::Update | Kw::Delete | Kw::OtherWrite | Kw::Handler => {
                 self.is(Kind::Write)
             }
             Kw::Call | Kw::Get => {
@@ -341,10 +348,7 @@ impl Head {
             Kw::Format => State::ExplainFormat,
             Kw::ExplainOption => State::Explain,
             Kw::For => State::ExplainFor,
-            Kw::Into => {
-                *traits |= Traits::INTO;
-                State::Explain
-            }
+            Kw::Into => State::Explain,
             Kw::Select | Kw::With | Kw::Values | Kw::Table => self.is(Kind::Explain),
             Kw::Insert | Kw::Replace | Kw::Update | Kw::Delete => {
                 self.explained_write(traits);
@@ -365,6 +369,7 @@ impl Head {
             self.kind = Kind::Write;
         } else {
             self.kind = Kind::Explain;
+            self.explains_write = true;
             *traits |= Traits::EXPLAINS_WRITE;
         }
     }

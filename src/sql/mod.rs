@@ -5,7 +5,7 @@
 
 mod block;
 mod classify;
-mod comment;
+mod cursor;
 mod dialect;
 mod effect;
 mod effects;
@@ -13,13 +13,24 @@ mod function;
 mod head;
 mod hint;
 mod keyword;
+mod local;
+mod reason;
 mod scan;
 mod schema;
+mod set;
 mod statement;
+mod traits;
+mod value;
 mod word;
+
+#[cfg(test)]
+mod tests;
 
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};
 pub use effect::{Effect, Kill, Scope, Value};
-pub use effects::{effects, explain_route_target, kill_target};
-pub use statement::{Hint, Kind, Reason, Statement, Traits};
+pub use effects::effects;
+pub use local::{explain_route_target, kill_target};
+pub use reason::Reason;
+pub use statement::{Hint, Kind, Statement};
+pub use traits::Traits;

@@ -1,0 +1,38 @@
+//! Statements that a proxy answers or changes itself: KILL, and Atlas's own EXPLAIN ROUTE.
+
+use super::cursor::Cursor;
+use super::scan::Tok;
+use super::{Dialect, Kill, Kind, classify};
+
+/// Which connection a KILL statement ends.
+///
+/// `None` if `sql` is not a single KILL of a plain number: `KILL @x`, `KILL USER u` and
+/// `KILL QUERY ID n` are for the server.
+#[must_use]
+pub fn kill_target(sql: &[u8], d: &Dialect) -> Option<Kill> {
+    let mut c = Cursor::new(sql, d);
+    if !c.eat_word("kill") {
+        return None;
+    }
+    let _how = c.eat_word("hard") || c.eat_word("soft");
+    let query = c.eat_word("query");
+    if !query {
+        c.eat_word("connection");
+    }
+    let number = (c.tok() == Tok::Number).then(|| c.text())?;
+    let id = std::str::from_utf8(number).ok()?.parse().ok()?;
+    c.step();
+    while c.eat(Tok::Semicolon) {}
+    (c.tok() == Tok::End).then_some(Kill { query, id })
+}
+
+/// Where in `sql` the statement starts that an EXPLAIN ROUTE asks about (its comments belong to it);
+/// `None` if `sql` is no EXPLAIN ROUTE.
+#[must_use]
+pub fn explain_route_target(sql: &[u8], d: &Dialect) -> Option<usize> {
+    if classify(sql, d).kind != Kind::ExplainRoute {
+        return None;
+    }
+    let mut c = Cursor::new(sql, d);
+    (c.eat_word("explain") && c.eat_word("route")).then(|| c.last_end())
+}
