@@ -55,7 +55,7 @@ apt_install_missing() {
 
 # need_rust: the one thing that the scripts leave to you.
 need_rust() {
-  have cargo || [ ! -x "$HOME/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
+  have cargo || [ ! -x "${HOME:-}/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
   have cargo || die "cargo is not installed. Atlas needs a stable Rust toolchain, $(rust_version) or newer: https://rustup.rs"
   # aws-lc is built from C source.
   have cc || apt_install gcc libc6-dev
