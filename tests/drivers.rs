@@ -1,6 +1,10 @@
 //! The driver matrix through Atlas: every client of `tests/drivers` (see its README) works against Atlas as it does against a server.
 
 mod common;
+// Called as a function here: a cargo within a test would wait for every other cargo on the machine.
+#[allow(dead_code, reason = "its main is for scripts/drivers")]
+#[path = "drivers/rust_driver.rs"]
+mod rust_driver;
 
 use std::path::Path;
 use std::process::Command;
@@ -27,6 +31,26 @@ fn run(kind: Kind, driver: &str) {
     );
 }
 
+fn run_rust(kind: Kind) {
+    let bed = Bed::of(kind);
+    let schema = bed.schema();
+    let atlas = Atlas::start(config_for(&bed));
+    let address = atlas.address();
+    let host = address.ip().to_string();
+    rust_driver::run(&host, address.port(), "plain", "plain-pw", schema.name())
+        .unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+#[test]
+fn mariadb_rust() {
+    run_rust(Kind::MariaDb);
+}
+
+#[test]
+fn mysql_rust() {
+    run_rust(Kind::MySql);
+}
+
 macro_rules! drivers {
     ($module:ident $kind:ident: $($name:ident $driver:literal,)*) => {
         mod $module {
@@ -43,7 +67,6 @@ drivers! { mariadb MariaDb:
     pymysql "pymysql",
     mysql2 "mysql2",
     mariadb_npm "mariadb-npm",
-    rust "rust",
     mariadb_cli "mariadb-cli",
     mysql_cli "mysql-cli",
     mariadb_terminal "mariadb-terminal",
@@ -60,7 +83,6 @@ drivers! { mysql MySql:
     pymysql "pymysql",
     mysql2 "mysql2",
     mariadb_npm "mariadb-npm",
-    rust "rust",
     mariadb_cli "mariadb-cli",
     mysql_cli "mysql-cli",
     mariadb_terminal "mariadb-terminal",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Params, Pool, PoolConstraints, PoolOpts, TxOpts, Value, params};
 
-type Fault = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,15 +18,7 @@ fn main() -> ExitCode {
         eprintln!("{port} is no port");
         return ExitCode::from(2);
     };
-    let options = OptsBuilder::new()
-        .ip_or_hostname(Some(host))
-        .tcp_port(port)
-        .user(Some(user))
-        .pass(Some(password))
-        .db_name(Some(schema))
-        // Without this the crate goes from 127.0.0.1 to the server's unix socket, past whatever stands between.
-        .prefer_socket(false);
-    match run(&options, schema) {
+    match run(host, port, user, password, schema) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             eprintln!("{fault}");
@@ -35,7 +27,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &OptsBuilder, schema: &str) -> Result<(), Fault> {
+/// The whole program; `tests/drivers.rs` calls it without a process of its own.
+pub(crate) fn run(
+    host: &str,
+    port: u16,
+    user: &str,
+    password: &str,
+    schema: &str,
+) -> Result<(), Fault> {
+    let options = OptsBuilder::new()
+        .ip_or_hostname(Some(host))
+        .tcp_port(port)
+        .user(Some(user))
+        .pass(Some(password))
+        .db_name(Some(schema))
+        // Without this the crate goes from 127.0.0.1 to the server's unix socket, past whatever stands between.
+        .prefer_socket(false);
     let mut db = Conn::new(options.clone())?;
     let current: Option<String> = db.query_first("SELECT DATABASE()")?;
     same("schema", &current.as_deref(), &Some(schema))?;
@@ -44,9 +51,9 @@ fn run(options: &OptsBuilder, schema: &str) -> Result<(), Fault> {
     transactions(&mut db)?;
     state(&mut db)?;
     several_results(&mut db)?;
-    errors(&mut db, options)?;
+    errors(&mut db, &options)?;
     sizes(&mut db)?;
-    pool(options)?;
+    pool(&options)?;
     db.query_drop("DROP TABLE rs_values")?;
     Ok(())
 }
