@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use crate::error::{Doing, Error, Result};
 use crate::group::Group;
 use crate::guard::{self, Thing};
 use crate::machine;
+use crate::programs::this_program;
 use crate::sys::Placement;
 
 /// The spinners; they end when this is dropped.
@@ -25,8 +25,7 @@ impl KeptAwake {
         let cgroup = make_idle_group()?;
         let mut spinners = Vec::new();
         for core in 0..machine::cores() {
-            let mut command =
-                Command::new(std::env::current_exe().doing(|| "find this program".into())?);
+            let mut command = this_program();
             command.arg("spin").arg(cgroup.join("cgroup.procs"));
             let place = Placement {
                 core: Some(core),

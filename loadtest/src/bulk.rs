@@ -1,15 +1,15 @@
 //! The command `bulk`: one large result to a fast and to a slow reader.
 
-use std::process::Command;
 use std::time::Duration;
 
 use crate::bed::{Bed, Samples, values};
 use crate::database::Threads;
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, Result};
 use crate::figures::{count, count64, middle, with_range};
 use crate::group;
 use crate::machine;
 use crate::options::Options;
+use crate::programs::this_program;
 use crate::record::{Record, Table};
 use crate::targets::Target;
 use crate::usage::Meter;
@@ -67,7 +67,7 @@ fn one(
 ) -> Result<Record> {
     let bytes = options.mib * 1024 * 1024;
     let rows = bytes.div_ceil(row_bytes);
-    let mut command = Command::new(std::env::current_exe().doing(|| "find this program".into())?);
+    let mut command = this_program();
     command.args([
         "client",
         "bulk",

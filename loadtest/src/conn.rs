@@ -1,14 +1,14 @@
 //! The command `conn`: connect + authenticate + SELECT 1 + close, as often as it goes.
 
-use std::process::Command;
 use std::time::Duration;
 
 use crate::bed::{Bed, Samples, values};
 use crate::database::Threads;
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, Result};
 use crate::figures::{count, middle, with_range};
 use crate::group;
 use crate::options::Options;
+use crate::programs::this_program;
 use crate::record::{Record, Table};
 use crate::targets::Target;
 use crate::usage::Meter;
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn one(options: &Options, bed: &Bed, target: &Target, threads: usize) -> Result<Record> {
-    let mut command = Command::new(std::env::current_exe().doing(|| "find this program".into())?);
+    let mut command = this_program();
     command.args([
         "client",
         "conn",

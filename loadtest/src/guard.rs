@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::error::{Doing, Result};
 use crate::machine;
+use crate::programs::this_program;
 use crate::sys;
 
 static GUARD: Mutex<Option<(Child, ChildStdin)>> = Mutex::new(None);
@@ -83,8 +84,7 @@ impl Thing {
 /// When the guard cannot be started. To be called before any other thread or process is started.
 pub(crate) fn start() -> Result<()> {
     sys::block_ending_signals().doing(|| "block signals".into())?;
-    let exe = std::env::current_exe().doing(|| "find this program".into())?;
-    let mut command = Command::new(exe);
+    let mut command = this_program();
     command
         .arg("guard")
         .stdin(Stdio::piped())

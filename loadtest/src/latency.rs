@@ -8,13 +8,14 @@ use std::time::Duration;
 use crate::awake::KeptAwake;
 use crate::bed::{Samples, values};
 use crate::database::{Database, Threads};
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, Result};
 use crate::figures::{count, middle, with_range};
 use crate::group;
 use crate::guard;
 use crate::machine;
 use crate::network::{self, Network, Place};
 use crate::options::{Kind, Options};
+use crate::programs::this_program;
 use crate::record::{JsonLines, Record, Table, say};
 use crate::sys;
 use crate::targets::{self, Site, Target};
@@ -146,7 +147,7 @@ fn proxies_cpu(targets: &[Target]) -> Duration {
 }
 
 fn client(options: &Options, setting: &Setting, targets: &[Target]) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().doing(|| "find this program".into())?);
+    let mut command = this_program();
     command
         .args(["client", "point"])
         .args(targets.iter().map(|t| format!("{}={}", t.name, t.address)));

@@ -11,7 +11,7 @@ use crate::error::{Doing, Error, Result};
 use crate::group::Group;
 use crate::guard::{self, Thing};
 use crate::machine;
-use crate::programs::find_program;
+use crate::programs::{find_program, this_program};
 use crate::sys::{self, Placement};
 
 /// Where proxies listen, seen from the client.
@@ -121,8 +121,7 @@ impl Network {
             self.name(Place::Proxy),
             self.name(Place::Server),
         );
-        let mut command =
-            Command::new(std::env::current_exe().doing(|| "find this program".into())?);
+        let mut command = this_program();
         command.arg("delay").arg((rtt / 4).as_nanos().to_string());
         command
             .arg(format!("{client}:left:{proxy}:left"))

@@ -113,6 +113,8 @@ fn count_calls(
         return Err(Error::Failed(format!("strace: {}", tracer.last_words())));
     }
     select(options.statements).map_err(failed)?;
+    // strace counts a call when it returns, which may be after its bytes were seen here.
+    thread::sleep(Duration::from_millis(100));
     sys::signal(tracer.sid(), sys::SIGINT);
     wait_for(|| tracer.has_ended());
     let text = fs::read_to_string(&summary).doing(|| format!("read {}", summary.display()))?;

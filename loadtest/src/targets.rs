@@ -12,7 +12,7 @@ use crate::error::{Doing, Error, Result};
 use crate::group::Group;
 use crate::mysql::{Connection, PASSWORD, USER};
 use crate::options::{Options, Peer};
-use crate::programs::find_program;
+use crate::programs::{find_program, this_program};
 use crate::record::say;
 use crate::sys::{self, Placement};
 
@@ -140,7 +140,7 @@ fn start_one(options: &Options, site: &Site<'_>, name: &str, index: usize) -> Re
     let command = match (peer, name) {
         (Some(peer), _) => peer_command(peer, listen, site.server, &run),
         (None, "relay") => {
-            let mut c = Command::new(std::env::current_exe().doing(|| "find this program".into())?);
+            let mut c = this_program();
             c.args(["relay", &listen.to_string(), &site.server.to_string()]);
             c
         }

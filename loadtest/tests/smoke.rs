@@ -128,7 +128,7 @@ fn a_relay_needs_six_system_calls_a_statement() {
     );
     let totals = temporary.figure("total");
     assert!(
-        totals.len() == 2 && totals.iter().all(|n| (6.0..6.1).contains(n)),
+        totals.len() == 2 && totals.iter().all(|n| (5.99..6.1).contains(n)),
         "{totals:?}"
     );
     temporary.assert_nothing_left();
