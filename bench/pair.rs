@@ -1,0 +1,223 @@
+//! A real session between a client and two servers that are bytes in memory: what the session costs, without sockets.
+//!
+//! It stands in for the worker: shows bytes, carries out outputs, opens connections at once. "Written" bytes are copied into
+//! buffers that are used again, as a system call would copy them.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared by benches, a test and an example"
+)]
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use atlas::auth::caching_sha2_scramble;
+use atlas::pool::{HostId, Offer};
+use atlas::session::{Cx, Output, Outputs, Peer, Ready, Role, Session, Wants};
+use atlas::snapshot::Snapshot;
+use atlas::wire::{Capabilities, Greeting, Login, OkPacket, Status};
+
+use crate::script::{CAPABILITIES, Form};
+
+const CONFIG: &str = r#"
+[[groups]]
+name = "main"
+primary = "127.0.0.1:3306"
+replicas = [{ address = "127.0.0.1:3307" }]
+
+[[users]]
+name = "app"
+password = "app-pw"
+"#;
+
+/// See the file's words.
+#[derive(Debug)]
+pub struct Pair {
+    session: Session,
+    snapshot: Snapshot,
+    offer: Offer,
+    outputs: Outputs,
+    /// The client's bytes that the session has not consumed.
+    client: Vec<u8>,
+    /// What a server has sent.
+    received: Vec<u8>,
+    /// What the client got for its last command.
+    pub to_client: Vec<u8>,
+    /// What the servers got and have not answered.
+    to_server: [Vec<u8>; 2],
+    /// Which connection is to be opened.
+    open: Option<Role>,
+    /// Commands that the servers have answered.
+    pub answered: [u64; 2],
+}
+
+fn nonce() -> [u8; 20] {
+    *b"twenty bytes, no nul"
+}
+
+impl Pair {
+    /// A session whose client has logged in.
+    pub fn logged_in() -> Self {
+        let config = atlas::config::load(CONFIG, "bench.toml", &|_| None)
+            .unwrap_or_else(|problems| panic!("{problems:?}"));
+        let snapshot = Snapshot::new(config);
+        let mut offer = Offer::default();
+        offer.facts.version = b"10.11.19-MariaDB".to_vec();
+        offer.facts.ansi_quotes = Some(false);
+        let mut outputs = Outputs::default();
+        let mut cx = Cx {
+            snapshot: &snapshot,
+            offer: &offer,
+            nonce: &mut nonce,
+        };
+        let peer = Peer::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let session = Session::new(1, peer, &mut cx, &mut outputs);
+        let mut pair = Self {
+            session,
+            snapshot,
+            offer,
+            outputs,
+            client: Vec::new(),
+            received: Vec::new(),
+            to_client: Vec::new(),
+            to_server: [Vec::new(), Vec::new()],
+            open: None,
+            answered: [0; 2],
+        };
+        pair.perform();
+        pair.log_in();
+        pair
+    }
+
+    /// The same, with both server connections bound and the statements prepared that [`Form`] executes.
+    pub fn bound() -> Self {
+        let mut pair = Self::logged_in();
+        for (command, reply) in Form::prepares() {
+            pair.exchange(&command, &reply);
+        }
+        for form in Form::ALL {
+            pair.exchange(&form.command(), &form.reply());
+        }
+        pair
+    }
+
+    fn log_in(&mut self) {
+        let greeting = Greeting::parse(&self.to_client[4..]).expect("a greeting");
+        let auth = caching_sha2_scramble(b"app-pw", &greeting.nonce);
+        let login = Login {
+            capabilities: CAPABILITIES,
+            max_packet: 1 << 24,
+            charset: 45,
+            user: b"app",
+            auth: &auth,
+            schema: None,
+            plugin: Some(b"caching_sha2_password"),
+            attributes: b"",
+            zstd_level: None,
+        };
+        login.write(&mut self.client, 1);
+        self.turn();
+        assert!(self.session.is_logged_in(), "{:?}", self.to_client);
+    }
+
+    /// One command and its whole reply: from the client's bytes to the bytes for the client, which are then in `to_client`.
+    pub fn exchange(&mut self, command: &[u8], reply: &[u8]) {
+        self.to_client.clear();
+        self.client.extend_from_slice(command);
+        self.turn();
+        while let Some(role) = self.asked() {
+            self.received.clear();
+            self.received.extend_from_slice(reply);
+            self.to_server[role as usize].clear();
+            self.answered[role as usize] += 1;
+            self.tell(|session, cx, client, received, out| {
+                session.on_backend(cx, role, received, client, out)
+            });
+            self.turn();
+        }
+    }
+
+    /// Calls into the session and carries out what it asks for. The closure gets the client's bytes and the server's.
+    fn tell<R>(
+        &mut self,
+        call: impl FnOnce(&mut Session, &mut Cx<'_>, &mut [u8], &mut [u8], &mut Outputs) -> R,
+    ) {
+        let mut cx = Cx {
+            snapshot: &self.snapshot,
+            offer: &self.offer,
+            nonce: &mut nonce,
+        };
+        call(
+            &mut self.session,
+            &mut cx,
+            &mut self.client,
+            &mut self.received,
+            &mut self.outputs,
+        );
+        self.perform();
+    }
+
+    fn asked(&self) -> Option<Role> {
+        Role::BOTH
+            .into_iter()
+            .find(|role| !self.to_server[*role as usize].is_empty())
+    }
+
+    /// The client's turn, as the worker's loop has it.
+    fn turn(&mut self) {
+        while let Wants::Bytes(n) = self.session.wants()
+            && self.client.len() >= n
+        {
+            self.tell(|session, cx, client, _, out| session.on_client(cx, client, out));
+            let Some(role) = self.open.take() else {
+                break;
+            };
+            let ready = self.ready();
+            self.tell(|session, _, _, _, out| {
+                session.on_backend_ready(role, HostId(role as u16), &ready, out)
+            });
+        }
+    }
+
+    fn ready(&self) -> Ready {
+        let mut ok = Vec::new();
+        let packet = OkPacket {
+            status: Status::AUTOCOMMIT,
+            ..OkPacket::default()
+        };
+        packet.write(&mut ok, 0, Capabilities::PROTOCOL_41);
+        Ready {
+            thread_id: 7,
+            capabilities: CAPABILITIES,
+            status: Status::AUTOCOMMIT,
+            ok: ok.split_off(4),
+            facts: self.offer.facts.clone(),
+        }
+    }
+
+    fn perform(&mut self) {
+        let mut consumed = 0;
+        for output in self.outputs.list.drain(..) {
+            match output {
+                Output::ForwardToBackend { role, range, .. } => {
+                    self.to_server[role as usize].extend_from_slice(&self.client[range]);
+                }
+                Output::SendToBackend { role, range, .. } => {
+                    self.to_server[role as usize].extend_from_slice(&self.outputs.arena[range]);
+                }
+                Output::ForwardToClient(range) => {
+                    self.to_client.extend_from_slice(&self.received[range]);
+                }
+                Output::SendToClient(range) => {
+                    self.to_client.extend_from_slice(&self.outputs.arena[range]);
+                }
+                Output::Consume(n) => consumed += n,
+                Output::Open { role, .. } => self.open = Some(role),
+                Output::LoggedIn(_) => {}
+                other => panic!("not part of an exchange: {other:?}"),
+            }
+        }
+        self.outputs.clear();
+        self.client.drain(..consumed);
+    }
+}
