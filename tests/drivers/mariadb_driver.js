@@ -139,7 +139,8 @@ async function main() {
   await db.end();
 }
 
-main().catch((error) => {
+// A pool that is ended while it opens a spare connection may leave that one open, which would keep the process alive.
+main().then(() => process.exit(0), (error) => {
   console.error(error);
   process.exit(1);
 });
