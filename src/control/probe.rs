@@ -217,7 +217,7 @@ impl Prober {
                     ));
                 }
                 Step::Failed(Failure::Unreachable(why)) => return Err(why),
-                Step::Failed(Failure::NoHost | Failure::Incompatible) => {
+                Step::Failed(Failure::NoHost | Failure::Incompatible | Failure::Exhausted(_)) => {
                     return Err("it cannot be used".to_owned());
                 }
             }

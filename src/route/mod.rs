@@ -2,27 +2,13 @@
 //! Choosing a host among replicas is `balance`; nothing here knows connections.
 
 mod balance;
+mod view;
 
 pub use balance::{Balance, Candidate};
+pub use view::{Pins, Role, View};
 
 use crate::config::ReadFrom;
-use crate::session::{Pins, Role};
 use crate::sql::{self, Hint, Statement, Traits};
-
-/// What of a session matters to a route.
-#[derive(Debug, Clone, Copy)]
-pub struct View {
-    /// Status flag of the primary's last reply.
-    pub in_transaction: bool,
-    /// Status flag of the primary's last reply.
-    pub autocommit: bool,
-    /// What holds reads on the primary.
-    pub pins: Pins,
-    /// The connection that ran the previous statement.
-    pub last: Option<Role>,
-    /// The account's rule.
-    pub read_from: ReadFrom,
-}
 
 /// Why a statement goes where it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -85,6 +85,9 @@ pub enum Fault {
         /// What was tried.
         why: String,
     },
+    /// No socket for a server connection.
+    #[error("Proxy Warning - no server connection: {0}")]
+    Exhausted(String),
     /// A server connection went away while a statement was on it.
     #[error("Lost connection to MySQL server during query ({0})")]
     Lost(String),
@@ -140,6 +143,7 @@ impl Fault {
             Self::UnknownStatement { .. } => (1243, *b"HY000"),
             Self::UnknownThread(_) => (1094, *b"HY000"),
             Self::Interrupted => (1317, *b"70100"),
+            Self::Exhausted(_) => (1203, *b"42000"),
             Self::Lost(_) => (2013, *b"HY000"),
             Self::Draining => (1053, *b"08S01"),
             Self::Server { code, sqlstate, .. } => (*code, *sqlstate),

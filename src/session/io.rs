@@ -4,20 +4,7 @@
 use std::ops::Range;
 
 use crate::pool::HostId;
-
-/// Which of a session's two server connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The connection to the primary.
-    Primary = 0,
-    /// The connection to a replica.
-    Replica = 1,
-}
-
-impl Role {
-    /// Both, for loops.
-    pub const BOTH: [Self; 2] = [Self::Primary, Self::Replica];
-}
+use crate::route::Role;
 
 /// Whether the bytes that leave may change data. The shell checks it against the host's current role at the last moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use super::{Cx, Fault, Output, Outputs, Role, Session};
 use crate::route::Reason;
 use crate::sql;
-use crate::wire::{OkPacket, ResultSetWriter, RowFormat};
+use crate::wire::{OkPacket, ResultSetWriter, RowFormat, Status};
 
 /// Clients' ids lie where servers' ids do not come: bit 30 is set, then the worker, then a count.
 const CLIENT_ID_BIT: u32 = 1 << 30;
@@ -29,7 +29,10 @@ pub(super) fn is_client_id(id: u32) -> bool {
 impl Session {
     /// OK, as a server answers a command that did nothing.
     pub(super) fn local_ok(&mut self, seq: u8, out: &mut Outputs) {
-        let (capabilities, status) = (self.capabilities, self.status);
+        let (capabilities, status) = (
+            self.capabilities,
+            self.status.intersection(Status::OF_SESSION),
+        );
         out.client(|buffer| {
             OkPacket {
                 affected: 0,

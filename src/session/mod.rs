@@ -18,23 +18,29 @@ mod fault;
 mod io;
 mod local;
 mod login;
+mod loss;
+mod parts;
 mod prepared;
 mod reply;
 mod state;
 mod stmt;
 mod sync;
 mod track;
+mod upload;
 mod upstream;
 
+pub use crate::route::{Pins, Role};
 pub use fault::Fault;
-pub use io::{Access, Output, Outputs, Role};
+pub use io::{Access, Output, Outputs};
 pub use local::{client_id, worker_of};
-pub use state::{Pins, Replay};
+pub use parts::Peer;
+use parts::{Attempt, Identity, Last, Link, LinkState, Reply, Running, Upload, What};
+pub use state::Replay;
 pub use track::{BadReply, Expect, Outcome, TrackEvent, Tracker, Walk};
 pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
 
 use crate::config::ReadFrom;
-use crate::pool::{HostId, Offer};
+use crate::pool::Offer;
 use crate::route::{Reason, View};
 use crate::snapshot::{Account, Group, Snapshot};
 use crate::sql::{Dialect, Server};
@@ -53,24 +59,6 @@ pub struct Cx<'a> {
 impl std::fmt::Debug for Cx<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cx").finish_non_exhaustive()
-    }
-}
-
-/// Where a client comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    /// An address.
-    Ip(std::net::IpAddr),
-    /// A unix socket of this machine.
-    Local,
-}
-
-impl std::fmt::Display for Peer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ip(ip) => ip.to_canonical().fmt(f),
-            Self::Local => f.write_str("localhost"),
-        }
     }
 }
 
@@ -125,108 +113,6 @@ enum Phase {
     Login(Box<login::Login>),
     Command,
     Closed,
-}
-
-/// What the client's log-in packet said, as far as server connections repeat it.
-#[derive(Debug, Default)]
-struct Identity {
-    user: Vec<u8>,
-    max_packet: u32,
-    charset: u16,
-    attributes: Box<[u8]>,
-    nonce: [u8; 20],
-}
-
-#[derive(Debug, Default)]
-struct Link {
-    state: LinkState,
-    host: Option<HostId>,
-    thread_id: u32,
-    capabilities: Capabilities,
-    status: Status,
-    /// The serial of the session state that this connection has.
-    applied: u32,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum LinkState {
-    #[default]
-    Absent,
-    Opening,
-    Ready,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Last {
-    role: Role,
-    lost: bool,
-}
-
-/// The rest of a command longer than what was seen of it.
-#[derive(Debug)]
-struct Upload {
-    /// Where it goes; `None` when nobody wants it any more.
-    to: Option<Role>,
-    access: Access,
-    /// Bytes left of the current frame.
-    left: usize,
-    /// Another frame of the same packet follows.
-    more: bool,
-    /// It is a file for LOAD DATA LOCAL: ends with an empty packet.
-    is_file: bool,
-}
-
-/// The reply that is being received for the client's command.
-#[derive(Debug)]
-struct Reply {
-    role: Role,
-    tracker: Tracker,
-    command: Running,
-}
-
-/// What must be remembered of a command until its reply has ended.
-#[derive(Debug, Clone, Copy)]
-struct Running {
-    what: What,
-    /// Bytes at the front of the client's input that are still this command.
-    retained: usize,
-    /// It may be sent again elsewhere as long as no byte of its reply was passed on.
-    may_retry: bool,
-    /// It asks about the previous statement or is no statement, so it does not become the previous one.
-    keeps_last: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
-    /// A text; the SQL starts at this offset of the retained bytes. Its traits decide what is noted.
-    Query {
-        at: usize,
-        traits: crate::sql::Traits,
-        kind: crate::sql::Kind,
-    },
-    /// A text too long to be looked at whole.
-    LongQuery(crate::sql::Kind),
-    /// A prepare for this client id; the facts wait in `Session::statements`.
-    Prepare(u32),
-    /// An execution of the statement with this id of the client's.
-    Execute { id: u32, kind: crate::sql::Kind },
-    /// COM_INIT_DB; the name is in the retained bytes.
-    InitDb,
-    /// COM_SET_OPTION with this option.
-    SetOption(u16),
-    /// COM_RESET_CONNECTION.
-    Reset,
-    /// Nothing to be noted.
-    Plain,
-}
-
-/// What has been tried for the command at the front.
-#[derive(Debug, Default)]
-struct Attempt {
-    avoid: Option<HostId>,
-    failures: u8,
-    force_primary: bool,
-    why: String,
 }
 
 /// A read is tried on so many connections before it goes to the primary or fails.
@@ -356,51 +242,6 @@ impl Session {
         if at > 0 {
             out.push(Output::Consume(at));
         }
-    }
-
-    /// Forwards what there is of a long command or of a file; gives the number of bytes dealt with.
-    fn upload(&mut self, rest: &[u8], at: usize, out: &mut Outputs) -> usize {
-        let Some(upload) = &mut self.upload else {
-            return 0;
-        };
-        let mut end = 0_usize;
-        let mut done = false;
-        while end < rest.len() {
-            if upload.left == 0 {
-                let Some(header) = crate::wire::Header::parse(rest.get(end..).unwrap_or_default())
-                else {
-                    break;
-                };
-                let continues = upload.more;
-                upload.more = header.len == crate::wire::MAX_PAYLOAD;
-                upload.left = header.len;
-                end += 4;
-                // Behind a full frame an empty one only says that the packet ended there. Elsewhere it ends a file.
-                if header.len == 0 && !(upload.is_file && continues) {
-                    done = true;
-                    break;
-                }
-                continue;
-            }
-            let step = upload.left.min(rest.len() - end);
-            upload.left -= step;
-            end += step;
-            if upload.left == 0 && !upload.more && !upload.is_file {
-                done = true;
-                break;
-            }
-        }
-        if let (Some(role), true) = (upload.to, end > 0) {
-            out.push(Output::ForwardToBackend {
-                role,
-                range: at..at + end,
-                access: upload.access,
-            });
-        }
-        if done {
-            self.upload = None;
-        }
-        end
     }
 
     /// The client's socket was closed. Whatever still runs for it is killed with its connection.

@@ -1,7 +1,7 @@
 //! Prepared statements of a session: the client's ids, what each statement is, and its ids on the two connections.
 //! The bytes of the commands are the business of `wire::Execute` and of `session::prepared`.
 
-use super::io::Role;
+use crate::route::Role;
 
 /// One prepared statement.
 #[derive(Debug)]

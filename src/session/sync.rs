@@ -335,6 +335,7 @@ impl Session {
                 sqlstate: *sqlstate,
                 message: message.clone(),
             },
+            Failure::Exhausted(why) => Fault::Exhausted(why.clone()),
             Failure::Incompatible => Fault::Incompatible(group),
         }
     }

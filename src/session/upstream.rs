@@ -61,6 +61,8 @@ pub enum Failure {
     NoHost,
     /// Connecting, TLS or log-in did not succeed; what happened, where.
     Unreachable(String),
+    /// This process may open no more sockets; it says nothing about the server.
+    Exhausted(String),
     /// The server's own refusal.
     Refused {
         /// Code.

@@ -1,5 +1,5 @@
-//! Server connections: opening them, carrying their log-in, reading what servers send, losing them, and the side connections
-//! that kill a statement whose client is gone.
+//! Server connections: opening them, reading what servers send, losing them. Log-ins are in `backend_login`, the
+//! connections that kill in `side`.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,10 @@ use super::{Deferred, READS_PER_TURN, Target, Worker};
 use crate::config::{BackendTlsMode, HostAddress};
 use crate::pool::HostId;
 use crate::route::Candidate;
-use crate::session::{Credentials, Failure, Role, Session, Step, TlsWish, Upstream, Wish};
-use crate::wire::Capabilities;
+use crate::session::{Failure, Role, TlsWish, Upstream};
 
 /// While the primary does not answer it is tried again after so long, up to `primary_wait`.
 const RETRY: Duration = Duration::from_millis(200);
-/// Side connections of one worker at a time; beyond, statements of vanished clients run to their end.
-const KILLS_MAX: usize = 64;
 
 /// One server connection.
 #[derive(Debug)]
@@ -28,8 +25,8 @@ pub(super) struct Backend {
     pub(super) host: HostId,
     pub(super) purpose: Purpose,
     /// The log-in, until it is through.
-    login: Option<Box<Upstream>>,
-    received: Buffer,
+    pub(super) login: Option<Box<Upstream>>,
+    pub(super) received: Buffer,
     connected: bool,
 }
 
@@ -89,7 +86,7 @@ impl Worker {
                     client.backends[role as usize] = Some(backend);
                 }
             }
-            Err(why) => self.open_failed(key, role, host, Failure::Unreachable(why)),
+            Err(failure) => self.open_failed(key, role, host, failure),
         }
     }
 
@@ -113,7 +110,7 @@ impl Worker {
     }
 
     /// Whether connections to this host are encrypted, and whether they leave the machine.
-    fn transport(&self, host: HostId) -> (TlsWish, bool) {
+    pub(super) fn transport(&self, host: HostId) -> (TlsWish, bool) {
         let Some(entry) = self.shared.snapshot.hosts.get(host.index()) else {
             return (TlsWish::No, false);
         };
@@ -136,18 +133,18 @@ impl Worker {
         (tls, matches!(entry.address, HostAddress::Unix(_)))
     }
 
-    fn connect(
+    pub(super) fn connect(
         &mut self,
         host: HostId,
         purpose: Purpose,
         upstream: Upstream,
-    ) -> Result<Key, String> {
+    ) -> Result<Key, Failure> {
         let entry = self
             .shared
             .snapshot
             .hosts
             .get(host.index())
-            .ok_or("no such host")?;
+            .ok_or(Failure::NoHost)?;
         let socket = match &entry.address {
             HostAddress::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
             HostAddress::Ip(address) => TcpStream::connect(*address).map(Socket::Tcp),
@@ -155,15 +152,21 @@ impl Worker {
             HostAddress::Name(..) => match self.shared.hosts.get(host).address() {
                 Some(address) => TcpStream::connect(address).map(Socket::Tcp),
                 None => {
-                    return Err(format!(
+                    return Err(Failure::Unreachable(format!(
                         "the name of {} could not be resolved",
                         entry.address
-                    ));
+                    )));
                 }
             },
         };
-        let socket =
-            socket.map_err(|error| format!("cannot connect to {}: {error}", entry.address))?;
+        let socket = socket.map_err(|error| {
+            let why = format!("cannot connect to {}: {error}", entry.address);
+            if is_exhaustion(&error) {
+                Failure::Exhausted(why)
+            } else {
+                Failure::Unreachable(why)
+            }
+        })?;
         socket.tune();
         let key = self.backends.insert_with(|_| Backend {
             conn: Conn::new(socket),
@@ -178,7 +181,9 @@ impl Worker {
             && let Err(error) = backend.conn.socket().register(self.poll.registry(), token)
         {
             self.backends.remove(key);
-            return Err(format!("cannot watch a server connection: {error}"));
+            return Err(Failure::Exhausted(format!(
+                "cannot watch a server connection: {error}"
+            )));
         }
         self.timers.add(
             Instant::now() + self.shared.snapshot.config.pool.connect_timeout,
@@ -320,162 +325,6 @@ impl Worker {
         .unwrap_or(n)
     }
 
-    /// Reads during a log-in, or on a side connection.
-    fn read_login(&mut self, key: Key) -> bool {
-        let Some(backend) = self.backends.get_mut(key) else {
-            return false;
-        };
-        let space = backend.received.space(0, &mut self.buffers);
-        match backend.conn.read(space) {
-            Received::Bytes(n) => backend.received.filled_more(n),
-            Received::Nothing => {
-                backend.received.release(&mut self.buffers);
-                if backend.conn.is_broken() {
-                    return false;
-                }
-                return self.after_backend_handshake(key);
-            }
-            Received::Closed => {
-                let why = format!(
-                    "{} closed the connection during log-in",
-                    self.host_name(key)
-                );
-                self.login_failed(key, Failure::Unreachable(why));
-                return false;
-            }
-        }
-        self.step_login(key)
-    }
-
-    fn after_backend_handshake(&mut self, key: Key) -> bool {
-        let Some(backend) = self.backends.get_mut(key) else {
-            return false;
-        };
-        let may_read = backend.conn.may_read();
-        let Some(login) = &mut backend.login else {
-            return may_read;
-        };
-        if backend.conn.is_handshaking() || !login.awaits_tls() {
-            return may_read;
-        }
-        let step = login.tls_ready();
-        self.take_step(key, step);
-        self.backends
-            .get(key)
-            .is_some_and(|backend| backend.conn.may_read())
-    }
-
-    fn step_login(&mut self, key: Key) -> bool {
-        loop {
-            let Some(backend) = self.backends.get_mut(key) else {
-                return false;
-            };
-            let Some(login) = &mut backend.login else {
-                return self.side_connection(key);
-            };
-            let (consumed, step) = login.handle(backend.received.filled());
-            backend.received.consume(consumed);
-            let waits = step == Step::Wait && consumed == 0;
-            self.take_step(key, step);
-            if waits {
-                break;
-            }
-        }
-        if let Some(backend) = self.backends.get_mut(key) {
-            backend.received.release(&mut self.buffers);
-        }
-        true
-    }
-
-    fn take_step(&mut self, key: Key, step: Step) {
-        let host_name = self.host_name(key);
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        match step {
-            Step::Wait => {}
-            Step::Send(packets) => backend.conn.write(&packets),
-            Step::SendThenTls(packets) => {
-                backend.conn.write(&packets);
-                self.start_backend_tls(key);
-            }
-            Step::Ready(ready) => {
-                backend.login = None;
-                match &mut backend.purpose {
-                    Purpose::Session {
-                        client,
-                        role,
-                        thread_id,
-                    } => {
-                        *thread_id = ready.thread_id;
-                        let (client, role, host) = (*client, *role, backend.host);
-                        if let Some(client) = self.clients.get_mut(client) {
-                            client.waiting_since = None;
-                        }
-                        self.tell(client, |session, _, _, out| {
-                            session.on_backend_ready(role, host, &ready, out)
-                        });
-                        self.pump_client(client);
-                    }
-                    Purpose::Kill {
-                        thread_id,
-                        query_only,
-                        sent,
-                    } => {
-                        *sent = true;
-                        let statement = if *query_only { "KILL QUERY" } else { "KILL" };
-                        let packet = query_packet(&format!("{statement} {thread_id}"));
-                        backend.conn.write(&packet);
-                    }
-                }
-            }
-            Step::Failed(Failure::Unreachable(why)) => {
-                self.login_failed(key, Failure::Unreachable(format!("{host_name}: {why}")));
-            }
-            Step::Failed(failure) => self.login_failed(key, failure),
-        }
-    }
-
-    fn start_backend_tls(&mut self, key: Key) {
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        let Some(entry) = self.shared.snapshot.hosts.get(backend.host.index()) else {
-            return;
-        };
-        let name = match &entry.address {
-            HostAddress::Name(name, _) => name.clone(),
-            HostAddress::Ip(address) => address.ip().to_string(),
-            HostAddress::Unix(_) => "localhost".to_owned(),
-        };
-        let session = match self.shared.backend_tls.get(entry.group) {
-            Some(Some(tls)) => tls.session(&name).map_err(|error| error.to_string()),
-            _ => Err("no TLS is configured for the group".to_owned()),
-        };
-        match session {
-            Ok(session) => {
-                let rest = backend.received.filled().to_vec();
-                backend.received.consume(rest.len());
-                backend.conn.start_tls(session, &rest);
-                // The handshake's first bytes leave with the first look at the socket.
-                self.again.push_back(Target::Backend(key));
-            }
-            Err(why) => self.login_failed(key, Failure::Unreachable(format!("TLS: {why}"))),
-        }
-    }
-
-    /// The answer to a KILL came: the side connection has done its work.
-    fn side_connection(&mut self, key: Key) -> bool {
-        if matches!(
-            self.backends.get(key).map(|b| b.purpose),
-            Some(Purpose::Kill { sent: true, .. })
-        ) {
-            self.drop_backend(key);
-            return false;
-        }
-        true
-    }
-
     pub(super) fn connect_timed_out(&mut self, key: Key) {
         let Some(backend) = self.backends.get(key) else {
             return;
@@ -491,7 +340,7 @@ impl Worker {
         }
     }
 
-    fn login_failed(&mut self, key: Key, failure: Failure) {
+    pub(super) fn login_failed(&mut self, key: Key, failure: Failure) {
         let Some(backend) = self.backends.remove(key) else {
             return;
         };
@@ -589,52 +438,13 @@ impl Worker {
         }
     }
 
-    /// Has a statement killed on its server over a connection of its own, by the account that runs it.
-    pub(super) fn kill_on_server(
-        &mut self,
-        client: Key,
-        role: Role,
-        thread_id: u32,
-        query_only: bool,
-    ) {
-        let kills = self
-            .backends
-            .iter()
-            .filter(|(_, b)| matches!(b.purpose, Purpose::Kill { .. }))
-            .count();
-        if kills >= KILLS_MAX {
-            log::warn!("too many statements to kill at once: {thread_id} runs to its end");
-            return;
-        }
-        let Some(owner) = self.clients.get(client) else {
-            return;
-        };
-        let Some(host) = owner.backends[role as usize]
-            .and_then(|b| self.backends.get(b))
-            .map(|b| b.host)
-        else {
-            return;
-        };
-        let (tls, local) = self.transport(host);
-        let (wish, credentials) =
-            side_wish(&owner.session, role, &self.shared.snapshot, tls, local);
-        let purpose = Purpose::Kill {
-            thread_id,
-            query_only,
-            sent: false,
-        };
-        if let Err(why) = self.connect(host, purpose, Upstream::new(wish, credentials, 0)) {
-            log::warn!("cannot kill statement {thread_id}: {why}");
-        }
-    }
-
-    fn host_name(&self, key: Key) -> String {
+    pub(super) fn host_name(&self, key: Key) -> String {
         self.backends
             .get(key)
             .map_or_else(String::new, |backend| self.address(backend.host))
     }
 
-    fn address(&self, host: HostId) -> String {
+    pub(super) fn address(&self, host: HostId) -> String {
         self.shared
             .snapshot
             .hosts
@@ -643,32 +453,10 @@ impl Worker {
     }
 }
 
-fn side_wish(
-    session: &Session,
-    role: Role,
-    snapshot: &crate::snapshot::Snapshot,
-    tls: TlsWish,
-    local: bool,
-) -> (Wish, Credentials) {
-    let (_, credentials) = session.wish(role, snapshot, tls, local);
-    let wish = Wish {
-        capabilities: Capabilities::LONG_PASSWORD | Capabilities::PLUGIN_AUTH,
-        needed: Capabilities::NONE,
-        max_packet: 1 << 24,
-        charset: 45,
-        schema: None,
-        attributes: Box::default(),
-        tls,
-        local,
-    };
-    (wish, credentials)
-}
-
-fn query_packet(sql: &str) -> Vec<u8> {
-    let mut packet = Vec::new();
-    let mut writer = crate::wire::PacketWriter::begin(&mut packet, 0);
-    writer.u8(crate::wire::Command::Query.code());
-    writer.bytes(sql.as_bytes());
-    writer.finish();
-    packet
+/// The want is this process's or machine's: descriptors, memory, ports.
+fn is_exhaustion(error: &std::io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::EADDRNOTAVAIL)
+    )
 }

@@ -106,6 +106,19 @@ impl Worker {
                         error.kind(),
                         ErrorKind::Interrupted | ErrorKind::ConnectionAborted
                     ) => {}
+                Err(error)
+                    if error.raw_os_error() == Some(libc::EMFILE) && self.spare.is_some() =>
+                {
+                    // Whoever waits is told instead of being left in the queue.
+                    self.spare = None;
+                    let turned = listener.accept().map(|(socket, _)| {
+                        turn_away(socket, &Fault::TooManyClients);
+                    });
+                    self.spare = spare();
+                    if turned.is_err() {
+                        return;
+                    }
+                }
                 Err(error) => {
                     // Out of descriptors or memory: those that wait keep their place in the queue meanwhile.
                     log::warn!("cannot accept clients for now: {error}");
@@ -153,6 +166,11 @@ impl Worker {
         }
         self.adopt(socket, peer);
     }
+}
+
+/// A descriptor in reserve.
+pub(super) fn spare() -> Option<std::fs::File> {
+    std::fs::File::open("/dev/null").ok()
 }
 
 /// One error packet instead of a greeting, then the end. Servers send no SQL state here.

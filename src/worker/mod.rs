@@ -12,6 +12,7 @@
 )]
 
 mod backend;
+mod backend_login;
 mod buffer;
 mod client;
 mod conn;
@@ -19,6 +20,7 @@ mod listener;
 mod mailbox;
 mod perform;
 mod shared;
+mod side;
 mod slots;
 mod sys;
 mod timer;
@@ -74,6 +76,8 @@ pub struct Worker {
     /// What came up while outputs were carried out.
     deferred: VecDeque<Deferred>,
     client_count: u32,
+    /// A descriptor to give up when there are no more, so that a client can be told.
+    spare: Option<std::fs::File>,
     draining: bool,
     stopped: bool,
 }
@@ -134,6 +138,7 @@ impl Worker {
             again: VecDeque::new(),
             deferred: VecDeque::new(),
             client_count: 0,
+            spare: listener::spare(),
             draining: false,
             stopped: false,
         })

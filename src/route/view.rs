@@ -1,0 +1,109 @@
+//! What of a session matters to a route: which connections it has, what is going on, and what holds its reads. Plain
+//! values; `session` keeps them true.
+
+use crate::config::ReadFrom;
+
+/// Which of a session's two server connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The connection to the primary.
+    Primary = 0,
+    /// The connection to a replica.
+    Replica = 1,
+}
+
+impl Role {
+    /// Both, for loops.
+    pub const BOTH: [Self; 2] = [Self::Primary, Self::Replica];
+}
+
+/// What of a session matters to a route.
+#[derive(Debug, Clone, Copy)]
+pub struct View {
+    /// Status flag of the primary's last reply.
+    pub in_transaction: bool,
+    /// Status flag of the primary's last reply.
+    pub autocommit: bool,
+    /// What holds reads on the primary.
+    pub pins: Pins,
+    /// The connection that ran the previous statement.
+    pub last: Option<Role>,
+    /// The account's rule.
+    pub read_from: ReadFrom,
+}
+
+/// Reasons for which reads stay on the primary's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pins(u16);
+
+impl Pins {
+    /// A session variable was set to something that only the primary's connection knows.
+    pub const OPAQUE: Self = Self(1);
+    /// Temporary tables exist.
+    pub const TEMPORARY_TABLES: Self = Self(1 << 1);
+    /// LOCK TABLES is in force.
+    pub const LOCKED_TABLES: Self = Self(1 << 2);
+    /// A procedure ran: it may have left temporary tables and variables.
+    pub const CALL: Self = Self(1 << 3);
+    /// SET TRANSACTION waits for the next transaction.
+    pub const ONE_SHOT: Self = Self(1 << 4);
+    /// More state than a session may have replayed.
+    pub const HISTORY: Self = Self(1 << 5);
+    /// User variables were assigned in a way that only the primary's connection knows. Concerns statements with `@`.
+    pub const USER_VARIABLES: Self = Self(1 << 6);
+    /// User locks may be held. Keeps the connection, not the reads.
+    pub const USER_LOCKS: Self = Self(1 << 7);
+    /// PREPARE of SQL, HANDLER OPEN: keeps the connection, not the reads.
+    pub const NAMED_OBJECTS: Self = Self(1 << 8);
+
+    /// Pins that keep every read on the primary.
+    const READS: Self = Self(0b11_1111);
+
+    /// Whether any of `other` is set.
+    #[must_use]
+    pub fn any_of(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether a read must stay on the primary.
+    #[must_use]
+    pub fn hold_reads(self) -> bool {
+        self.any_of(Self::READS)
+    }
+
+    /// Whether something would be lost with the primary's connection.
+    #[must_use]
+    pub fn bind_connection(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Adds reasons.
+    pub fn set(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Takes reasons away.
+    pub fn clear(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+
+    /// The first reason, in words that `EXPLAIN ROUTE` and logs use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        const NAMES: [(Pins, &str); 9] = [
+            (Pins::TEMPORARY_TABLES, "temporary-table"),
+            (Pins::LOCKED_TABLES, "lock-tables"),
+            (Pins::CALL, "call"),
+            (Pins::ONE_SHOT, "set-transaction"),
+            (Pins::OPAQUE, "session-state"),
+            (Pins::HISTORY, "too-much-session-state"),
+            (Pins::USER_VARIABLES, "user-variables"),
+            (Pins::USER_LOCKS, "user-lock"),
+            (Pins::NAMED_OBJECTS, "prepared-sql"),
+        ];
+        NAMES
+            .iter()
+            .find(|(pin, _)| self.any_of(*pin))
+            .map_or("none", |(_, name)| name)
+    }
+}

@@ -1,0 +1,154 @@
+//! Server connections that are gone: what may be tried elsewhere, what the client is told, and when it is hung up on.
+
+use super::{
+    Attempt, BadReply, Cx, Fault, Link, Output, Outputs, Phase, READ_ATTEMPTS, Reply, Role,
+    Running, Session, What,
+};
+use crate::pool::HostId;
+
+impl Session {
+    /// The bytes of a server make no sense: its connection is of no use, and the client is told if it can be.
+    pub(super) fn on_bad_reply(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        bad: BadReply,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        out.push(Output::CloseBackend { role, kill: true });
+        let why = bad.to_string();
+        self.on_backend_lost(cx, role, &why, client, out);
+    }
+
+    /// A server connection is gone; the shell has closed it or is about to.
+    pub fn on_backend_lost(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        why: &str,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        let host = self.link(role).host;
+        *self.link_mut(role) = Link::default();
+        self.statements.forget_backend(role);
+        if let Some(upload) = &mut self.upload
+            && upload.to == Some(role)
+        {
+            upload.to = None;
+        }
+        let bound = self.is_bound();
+        self.note_loss(role);
+        let what = format!("{} {}: {why}", role_name(role), host_name(cx, host));
+        if self.sync.as_ref().is_some_and(|_| self.is_syncing(role)) {
+            self.sync = None;
+            return self.lost_before_sending(cx, role, host, what, client, out);
+        }
+        match self.reply.take() {
+            Some(reply) if reply.role == role => self.lost_in_reply(reply, host, what, client, out),
+            other => {
+                self.reply = other;
+                if role == Role::Primary && bound && !matches!(self.phase, Phase::Closed) {
+                    // What the client built up there is gone; like the server itself, say nothing and hang up.
+                    self.close(out);
+                }
+            }
+        }
+    }
+
+    fn note_loss(&mut self, role: Role) {
+        if let Some(last) = &mut self.last
+            && last.role == role
+        {
+            last.lost = true;
+        }
+        if role == Role::Primary {
+            self.insert_id_lost |= std::mem::take(&mut self.insert_id_set);
+        }
+    }
+
+    /// Nothing of the client's command had been sent yet.
+    fn lost_before_sending(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        host: Option<HostId>,
+        what: String,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        match role {
+            Role::Replica => self.replica_failed(host, what),
+            Role::Primary => {
+                self.attempt.failures = self.attempt.failures.saturating_add(1);
+                if self.attempt.failures >= READ_ATTEMPTS {
+                    self.fail_command(cx, &Fault::Lost(what), client, out);
+                }
+            }
+        }
+    }
+
+    fn lost_in_reply(
+        &mut self,
+        reply: Reply,
+        host: Option<HostId>,
+        what: String,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        let Reply {
+            role,
+            tracker,
+            command,
+        } = reply;
+        self.preparing = None;
+        if command.may_retry && tracker.at_start() {
+            restore_id(&command, client);
+            return self.replica_failed(host, what);
+        }
+        if command.retained > 0 {
+            out.push(Output::Consume(command.retained));
+        }
+        self.attempt = Attempt::default();
+        if !tracker.at_boundary() {
+            return self.close(out);
+        }
+        let fault = Fault::Lost(what);
+        if role == Role::Primary {
+            // The statement may have run or not, and the session's place in a transaction is gone with the connection.
+            self.refuse_and_close(&fault, tracker.next_seq(), out);
+        } else {
+            self.refuse(&fault, tracker.next_seq(), out);
+        }
+    }
+
+    /// The last-moment check found that the connection's host is not the primary: nothing was sent.
+    pub fn on_write_refused(&mut self, cx: &Cx<'_>, host: HostId, out: &mut Outputs) {
+        let seq = self
+            .reply
+            .take()
+            .map_or(1, |reply| reply.tracker.next_seq());
+        let fault = Fault::NotPrimary(host_name(cx, Some(host)));
+        self.refuse_and_close(&fault, seq, out);
+    }
+}
+
+/// A command that is to be sent again stands at the front of the client's bytes, as the client sent it but for an id.
+pub(super) fn restore_id(command: &Running, client: &mut [u8]) {
+    if let (What::Execute { id, .. }, Some(place)) = (command.what, client.get_mut(5..9)) {
+        place.copy_from_slice(&id.to_le_bytes());
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Primary => "primary",
+        Role::Replica => "replica",
+    }
+}
+
+fn host_name(cx: &Cx<'_>, host: Option<HostId>) -> String {
+    host.and_then(|host| cx.snapshot.hosts.get(host.index()))
+        .map_or_else(|| "(unknown)".to_owned(), |entry| entry.address.to_string())
+}

@@ -1,0 +1,126 @@
+//! The pieces that a session is made of: plain data, no behaviour.
+
+use super::{Access, Tracker};
+use crate::pool::HostId;
+use crate::route::Role;
+use crate::wire::{Capabilities, Status};
+
+/// Where a client comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// An address.
+    Ip(std::net::IpAddr),
+    /// A unix socket of this machine.
+    Local,
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ip(ip) => ip.to_canonical().fmt(f),
+            Self::Local => f.write_str("localhost"),
+        }
+    }
+}
+
+/// What the client's log-in packet said, as far as server connections repeat it.
+#[derive(Debug, Default)]
+pub(super) struct Identity {
+    pub(super) user: Vec<u8>,
+    pub(super) max_packet: u32,
+    pub(super) charset: u16,
+    pub(super) attributes: Box<[u8]>,
+    pub(super) nonce: [u8; 20],
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    pub(super) state: LinkState,
+    pub(super) host: Option<HostId>,
+    pub(super) thread_id: u32,
+    pub(super) capabilities: Capabilities,
+    pub(super) status: Status,
+    /// The serial of the session state that this connection has.
+    pub(super) applied: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum LinkState {
+    #[default]
+    Absent,
+    Opening,
+    Ready,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    pub(super) role: Role,
+    pub(super) lost: bool,
+}
+
+/// The rest of a command longer than what was seen of it.
+#[derive(Debug)]
+pub(super) struct Upload {
+    /// Where it goes; `None` when nobody wants it any more.
+    pub(super) to: Option<Role>,
+    pub(super) access: Access,
+    /// Bytes left of the current frame.
+    pub(super) left: usize,
+    /// Another frame of the same packet follows.
+    pub(super) more: bool,
+    /// It is a file for LOAD DATA LOCAL: ends with an empty packet.
+    pub(super) is_file: bool,
+}
+
+/// The reply that is being received for the client's command.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) role: Role,
+    pub(super) tracker: Tracker,
+    pub(super) command: Running,
+}
+
+/// What must be remembered of a command until its reply has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Running {
+    pub(super) what: What,
+    /// Bytes at the front of the client's input that are still this command.
+    pub(super) retained: usize,
+    /// It may be sent again elsewhere as long as no byte of its reply was passed on.
+    pub(super) may_retry: bool,
+    /// It asks about the previous statement or is no statement, so it does not become the previous one.
+    pub(super) keeps_last: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// A text; the SQL starts at this offset of the retained bytes. Its traits decide what is noted.
+    Query {
+        at: usize,
+        traits: crate::sql::Traits,
+        kind: crate::sql::Kind,
+    },
+    /// A text too long to be looked at whole.
+    LongQuery(crate::sql::Kind),
+    /// A prepare for this client id; the facts wait in `Session::statements`.
+    Prepare(u32),
+    /// An execution of the statement with this id of the client's.
+    Execute { id: u32, kind: crate::sql::Kind },
+    /// COM_INIT_DB; the name is in the retained bytes.
+    InitDb,
+    /// COM_SET_OPTION with this option.
+    SetOption(u16),
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// Nothing to be noted.
+    Plain,
+}
+
+/// What has been tried for the command at the front.
+#[derive(Debug, Default)]
+pub(super) struct Attempt {
+    pub(super) avoid: Option<HostId>,
+    pub(super) failures: u8,
+    pub(super) force_primary: bool,
+    pub(super) why: String,
+}
