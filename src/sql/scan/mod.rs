@@ -92,6 +92,11 @@ impl<'a> Scanner<'a> {
         self.version_edges
     }
 
+    /// How the text is read.
+    pub(super) fn dialect(&self) -> &Dialect {
+        &self.d
+    }
+
     /// The bytes of a token.
     #[inline]
     pub(super) fn text(&self, t: Token) -> &'a [u8] {
@@ -270,7 +275,7 @@ impl<'a> Scanner<'a> {
 
     /// How many bytes the character at `at` has, by the rules with which servers step over characters:
     /// a first byte without a fitting second byte stands for itself.
-    fn char_len(&self, at: usize) -> usize {
+    pub(super) fn char_len(&self, at: usize) -> usize {
         let byte = |i: usize| self.sql.get(at + i).copied().unwrap_or(0);
         let (first, second) = (byte(0), byte(1));
         let double = match self.d.charset {

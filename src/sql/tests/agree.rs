@@ -93,7 +93,7 @@ const PIECES: &[&[u8]] = &[
     b"replica",
 ];
 
-fn dialect() -> impl Strategy<Value = Dialect> {
+pub(super) fn dialect() -> impl Strategy<Value = Dialect> {
     let charset = prop_oneof![
         3 => Just(Charset::Plain),
         1 => Just(Charset::SingleByte { blank: 0xa0 }),
@@ -120,7 +120,7 @@ fn dialect() -> impl Strategy<Value = Dialect> {
     )
 }
 
-fn text() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![8 => prop::sample::select(PIECES).prop_map(<[u8]>::to_vec), 1 => any::<u8>().prop_map(|b| vec![b])];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }

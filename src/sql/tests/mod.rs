@@ -6,6 +6,7 @@ mod calls;
 mod effects;
 mod kinds;
 mod lexing;
+mod literals;
 mod naive;
 mod own;
 mod reads;
