@@ -261,9 +261,11 @@ impl<'a, 'd> Machine<'a, 'd> {
             }
             Kw::Update | Kw::Delete => self.write_verb(),
             Kw::Insert | Kw::Replace => self.may_be_write = true,
-            Kw::Into if self.head.is_query() => {
-                self.add(Traits::INTO);
+            Kw::Into => {
                 self.in_into = true;
+                if self.head.is_query() {
+                    self.add(Traits::INTO);
+                }
             }
             Kw::For if prev == Kw::Value && before == Kw::Next => self.add(Traits::SEQUENCE),
             Kw::With => self.with_depth = Some(self.depth),

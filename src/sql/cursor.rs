@@ -10,6 +10,8 @@ pub(super) struct Cursor<'a> {
     current: Token,
     /// Where the last token ended that was stepped over.
     last_end: usize,
+    /// The current token stands behind a `.`, where no word is a keyword.
+    is_behind_dot: bool,
     /// Where the current statement starts.
     statement_start: usize,
 }
@@ -22,6 +24,7 @@ impl<'a> Cursor<'a> {
             scan,
             current,
             last_end: 0,
+            is_behind_dot: false,
             statement_start: current.start,
         }
     }
@@ -80,7 +83,9 @@ impl<'a> Cursor<'a> {
     /// What the current token is to the classifier; [`Kw::Name`] for all but keywords.
     pub(super) fn kw(&self) -> Kw {
         match self.current.tok {
-            Tok::Word => word::lookup(self.text()).map_or(Kw::Name, |w| w.kw),
+            Tok::Word if !self.is_behind_dot => {
+                word::lookup(self.text()).map_or(Kw::Name, |w| w.kw)
+            }
             _ => Kw::Name,
         }
     }
@@ -102,6 +107,7 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn step(&mut self) {
         self.last_end = self.current.end;
+        self.is_behind_dot = self.current.tok == Tok::Dot;
         self.current = self.scan.next();
     }
 

@@ -7,7 +7,7 @@ use super::cursor::{Cursor, unquoted};
 use super::keyword::Kw;
 use super::scan::Tok;
 use super::set;
-use super::{Dialect, Effect, Traits, Value};
+use super::{Dialect, Effect, Kind, Traits, Value, classify};
 
 /// Reports every change of session state that the statements in `sql` make when they succeed, in
 /// their order.
@@ -15,6 +15,9 @@ use super::{Dialect, Effect, Traits, Value};
 /// Names in the effects are without quotes. Where a text changes state in a way that cannot be told,
 /// [`Effect::Opaque`] is reported, alone or beside others.
 pub fn effects<'a>(sql: &'a [u8], d: &Dialect, sink: &mut dyn FnMut(Effect<'a>)) {
+    if classify(sql, d).kind == Kind::ExplainRoute {
+        return; // Nothing of it runs.
+    }
     let mut walk = Walk {
         c: Cursor::new(sql, d),
         d,
@@ -77,7 +80,7 @@ impl<'a> Walk<'a, '_> {
             Kw::Handler => self.handler(),
             Kw::Call => (self.sink)(Effect::Call),
             Kw::Begin => {
-                self.c.eat_word("work");
+                while self.c.eat_word("work") {}
                 if !self.c.is_at_end() {
                     (self.sink)(Effect::Call);
                     self.skip(Block::begun());
@@ -118,10 +121,13 @@ impl<'a> Walk<'a, '_> {
 
     /// The rest of a statement that assigns the user variables it names.
     fn assigned_arguments(&mut self) {
+        let mut prev = Tok::Word;
         while !self.c.is_at_end() {
-            if self.c.tok() == Tok::UserVar {
+            // 'a'@'b' is an account.
+            if self.c.tok() == Tok::UserVar && !matches!(prev, Tok::Text | Tok::Name) {
                 assigned(self.c.text(), self.sink);
             }
+            prev = self.c.tok();
             self.c.step();
         }
     }
@@ -172,23 +178,28 @@ impl<'a> Walk<'a, '_> {
         false
     }
 
-    fn create(&mut self) {
+    /// Behind CREATE or ALTER: steps over the words up to the one that says what. True if TEMPORARY is
+    /// among them. The bodies of routines are stepped over whole.
+    fn object(&mut self) -> bool {
         let mut is_temporary = false;
         while !self.c.is_at_end() {
-            let kw = self.c.kw();
-            match kw {
+            match self.c.kw() {
                 Kw::Temporary => is_temporary = true,
-                Kw::Routine => return self.skip(Block::body()),
-                Kw::Package => return self.skip(Block::loose()),
-                Kw::Table | Kw::Object => {
-                    self.c.step();
-                    break;
-                }
+                Kw::Routine => self.skip(Block::body()),
+                Kw::Package => self.skip(Block::loose()),
+                Kw::Table | Kw::Object => break,
                 _ => {}
             }
-            self.c.step();
+            if !self.c.is_at_end() {
+                self.c.step();
+            }
         }
-        if is_temporary {
+        is_temporary
+    }
+
+    fn create(&mut self) {
+        if self.object() && !self.c.is_at_end() {
+            self.c.step();
             self.c.eat_if_exists();
             match self.c.eat_last_name() {
                 Some(name) => (self.sink)(Effect::CreateTemporary(name)),
@@ -222,21 +233,14 @@ impl<'a> Walk<'a, '_> {
 
     /// `ALTER TABLE … RENAME [TO|AS] x`, but not of a column or an index.
     fn alter(&mut self) {
-        let mut is_table = false;
+        self.object();
+        let is_table = self.c.kw() == Kw::Table;
         while !self.c.is_at_end() {
-            match self.c.kw() {
-                Kw::Routine => return self.skip(Block::body()),
-                Kw::Table => is_table = true,
-                Kw::Rename if is_table => {
-                    self.c.step();
-                    if !self.c.is_one_of(&["column", "index", "key"]) {
-                        (self.sink)(Effect::RenameTables);
-                    }
-                    continue;
-                }
-                _ => {}
-            }
+            let renames = is_table && self.c.kw() == Kw::Rename;
             self.c.step();
+            if renames && !self.c.is_one_of(&["column", "index", "key"]) {
+                (self.sink)(Effect::RenameTables);
+            }
         }
     }
 

@@ -177,7 +177,7 @@ impl Head {
     pub(super) fn end(&mut self, traits: &mut Traits) {
         match self.state {
             State::ShowLastRoute => self.kind = Kind::ShowLastRoute,
-            State::SetStatement => *traits |= Traits::EFFECTS,
+            State::Set | State::SetStatement => *traits |= Traits::EFFECTS,
             _ => {}
         }
         if self.kind == Kind::Unknown {

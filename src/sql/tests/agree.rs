@@ -162,3 +162,24 @@ proptest! {
         prop_assert!(spans_are_inside);
     }
 }
+
+/// Words of statements, from which odd statements are made.
+const WORDS: &str = "SELECT SET @a @b @@sql_mode := = , ; ( ) a b 1 'x' `n` INTO FROM t FOR UPDATE SHARE LOCK IN MODE WITH AS \
+    CREATE TEMPORARY TABLE PROCEDURE TRIGGER EVENT PACKAGE BEGIN END IF THEN CASE LOOP WHILE REPEAT DROP ALTER RENAME TO EXPLAIN \
+    ANALYZE FORMAT DESC SHOW TABLES WARNINGS LAST ROUTE USE PREPARE EXECUTE DEALLOCATE UNLOCK BACKUP STAGE FLUSH READ HANDLER OPEN \
+    CLOSE CALL GET DIAGNOSTICS LOAD DATA INDEX STATEMENT SESSION GLOBAL TRANSACTION NAMES COLLATE DEFAULT PASSWORD ROLE INSERT \
+    DELETE REPLACE NOT ATOMIC WORK START XA BINLOG KILL . ff( MAX( NEXT VALUE /*!40101 /*!99999 */ /*master*/ DATABASE EXPORT \
+    FROBNICATE ROLLBACK COMMIT RECURSIVE VALUES DO";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn what_is_said_of_a_statement_agrees_with_itself(
+        words in prop::collection::vec(prop::sample::select(WORDS.split_whitespace().collect::<Vec<_>>()), 0..16),
+        choice in any::<u8>(),
+    ) {
+        let text = words.join(" ");
+        crate::fuzzing::sql_statement(&[&[choice], text.as_bytes()].concat());
+    }
+}
