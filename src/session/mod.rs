@@ -14,6 +14,7 @@
 //! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
 
 mod command;
+mod expect;
 mod fault;
 mod io;
 mod local;
@@ -30,13 +31,14 @@ mod upload;
 mod upstream;
 
 pub use crate::route::{Pins, Role};
+pub use expect::{BadReply, Expect, Outcome, TrackEvent, Walk};
 pub use fault::Fault;
 pub use io::{Access, Output, Outputs};
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
 use parts::{Attempt, Identity, Last, Link, LinkState, Reply, Running, Upload, What};
 pub use state::Replay;
-pub use track::{BadReply, Expect, Outcome, TrackEvent, Tracker, Walk};
+pub use track::Tracker;
 pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
 
 use crate::config::ReadFrom;

@@ -1,0 +1,67 @@
+//! What the tracker is told and what it tells: kinds of replies, events, outcomes. No behaviour.
+
+use crate::wire::{PrepareOk, Status};
+
+/// What a command's reply looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// OK, ERR, a request for a local file, or result sets: COM_QUERY, COM_STMT_EXECUTE and their kin.
+    Response,
+    /// COM_STMT_PREPARE.
+    Prepare,
+    /// Column definitions up to an EOF: COM_FIELD_LIST.
+    FieldList,
+    /// Rows up to an EOF: COM_STMT_FETCH.
+    Fetch,
+    /// One OK, EOF or ERR packet.
+    Terminal,
+    /// One packet with no header byte: COM_STATISTICS.
+    Single,
+}
+
+/// Something in the reply that the session acts upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrackEvent {
+    /// The first packet of a prepare reply; its payload starts at `at` of the walked bytes.
+    Prepared {
+        /// Offset of the payload.
+        at: usize,
+        /// What it says.
+        ok: PrepareOk,
+    },
+    /// The server asks the client for a file; the client's packets are to be forwarded until an empty one.
+    LocalInfile,
+    /// The reply is complete.
+    End,
+}
+
+/// What a walk over bytes found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walk {
+    /// So many of the bytes are understood and may be passed on; the rest is to be shown again with more behind it.
+    pub consumed: usize,
+    /// What stopped the walk; `None` when it needs more bytes.
+    pub event: Option<TrackEvent>,
+}
+
+/// The server sent what no server sends; the connection is of no further use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("malformed reply: {0}")]
+pub struct BadReply(pub &'static str);
+
+/// What the ends of the results said, for the session's view of the connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Status flags of the last packet that carried them.
+    pub status: Option<Status>,
+    /// Error code, if the reply ended with one.
+    pub error: Option<u16>,
+    /// `last_insert_id` of the last OK packet that had one.
+    pub insert_id: u64,
+    /// Results that ended well.
+    pub results: u32,
+    /// Some result had a status with `DB_DROPPED`.
+    pub schema_dropped: bool,
+    /// Some result was followed by another.
+    pub many: bool,
+}
