@@ -135,7 +135,7 @@ fn start(config: Config) -> io::Result<Running> {
                 {
                     log::warn!("cannot pin worker {index} to core {core}: {error}");
                 }
-                worker.run()
+                run_worker(index, &mut worker)
             })?;
         workers.push(handle);
     }
@@ -150,6 +150,28 @@ fn start(config: Config) -> io::Result<Running> {
         sockets,
     })
 }
+
+/// Runs a worker; after a panic it starts anew without its clients, a few times.
+fn run_worker(index: usize, worker: &mut Worker) -> io::Result<()> {
+    for _ in 0..PANICS_MAX {
+        // After a panic nothing of the worker's state is used but what `recover` keeps.
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| worker.run())) {
+            Ok(outcome) => return outcome,
+            Err(_) => {
+                log::error!(
+                    "worker {index} panicked and starts anew, its clients are lost; this is a fault of Atlas, please report it"
+                );
+                worker.recover();
+            }
+        }
+    }
+    Err(io::Error::other(format!(
+        "worker {index} panicked {PANICS_MAX} times"
+    )))
+}
+
+/// A worker that panics more often than this is not started again.
+const PANICS_MAX: usize = 10;
 
 type Bound = (Vec<Vec<Listener>>, Vec<Listener>, Vec<std::path::PathBuf>);
 

@@ -192,6 +192,9 @@ impl Worker {
             }
             if !client.conn.may_read() {
                 client.received.release(&mut self.buffers);
+                if self.draining {
+                    self.drain_client(key);
+                }
                 return;
             }
             if reads == READS_PER_TURN {

@@ -174,6 +174,23 @@ impl Worker {
         Ok(())
     }
 
+    /// Puts the worker back to a known state after a panic: its clients are lost, its listeners and mailbox go on. Nothing
+    /// is shared with other workers but published values and counters, so they are not concerned.
+    pub fn recover(&mut self) {
+        self.clients = Slots::default();
+        self.backends = Slots::default();
+        self.timers = Timers::default();
+        self.buffers = Pool::default();
+        self.scratch = vec![0; SCRATCH];
+        self.outputs = Outputs::default();
+        self.again = (0..self.listeners.len()).map(Target::Listener).collect();
+        self.again.push_back(Target::Mailbox);
+        self.deferred = VecDeque::new();
+        if let Some(load) = self.shared.loads.get(self.index) {
+            load.store(0, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
     fn wait(&self) -> Option<Duration> {
         if !self.again.is_empty() {
             Some(Duration::ZERO)
