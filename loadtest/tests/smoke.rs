@@ -164,9 +164,10 @@ fn interrupted(name: &str, is_reached: impl Fn(&Temporary) -> bool) {
         std::thread::sleep(Duration::from_millis(50));
     }
     let id = child.id().to_string();
+    // The shell's own kill: a bare Debian has no program of that name.
     assert!(
-        Command::new("kill")
-            .args(["-TERM", &id])
+        Command::new("sh")
+            .args(["-c", "kill -s TERM \"$0\"", &id])
             .status()
             .expect("kill")
             .success()
