@@ -230,6 +230,11 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 fn first_checks(shared: &Arc<Shared>) -> io::Result<()> {
     let done = Arc::new(AtomicUsize::new(0));
     probe::start(shared, &done)?;
+    // The first random bytes of a process take a fifth of a second, in which the library gathers entropy: no client is to wait
+    // for that, and no worker.
+    if aws_lc_rs::rand::fill(&mut [0]).is_err() {
+        return Err(io::Error::other("no random bytes"));
+    }
     let deadline =
         Instant::now() + shared.snapshot.config.monitor.timeout + Duration::from_millis(500);
     while done.load(Ordering::Acquire) < shared.snapshot.hosts.len() && Instant::now() < deadline {
