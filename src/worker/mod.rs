@@ -150,11 +150,16 @@ impl Worker {
     /// Waiting for events failed, which leaves nothing to do.
     pub fn run(&mut self) -> std::io::Result<()> {
         let mut events = Events::with_capacity(1024);
+        // Read once a turn: a statement takes two turns, and no deadline is that precise.
+        let mut now = Instant::now();
         while !self.stopped {
-            let wait = self.wait();
+            let wait = self.wait(now);
             match self.poll.poll(&mut events, wait) {
                 Ok(()) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                    now = Instant::now();
+                    continue;
+                }
                 Err(error) => return Err(error),
             }
             // Those that had more to do come first, once.
@@ -166,7 +171,10 @@ impl Worker {
             for event in &events {
                 self.event(event);
             }
-            self.fire();
+            if !self.timers.is_empty() {
+                now = Instant::now();
+                self.fire(now);
+            }
             if self.draining && self.clients.len() == 0 {
                 self.stopped = true;
             }
@@ -191,13 +199,13 @@ impl Worker {
         }
     }
 
-    fn wait(&self) -> Option<Duration> {
+    fn wait(&self, now: Instant) -> Option<Duration> {
         if !self.again.is_empty() {
             Some(Duration::ZERO)
         } else if self.timers.is_empty() {
             None
         } else {
-            self.timers.wait(Instant::now())
+            self.timers.wait(now)
         }
     }
 
@@ -287,11 +295,7 @@ impl Worker {
         }
     }
 
-    fn fire(&mut self) {
-        if self.timers.is_empty() {
-            return;
-        }
-        let now = Instant::now();
+    fn fire(&mut self, now: Instant) {
         while let Some(timer) = self.timers.due(now) {
             match timer {
                 Timer::Login(key) => {
