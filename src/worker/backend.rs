@@ -178,7 +178,7 @@ impl Worker {
         });
         let token = Target::Backend(key).token();
         if let Some(backend) = self.backends.get_mut(key)
-            && let Err(error) = backend.conn.socket().register(self.poll.registry(), token)
+            && let Err(error) = backend.conn.register(&self.registry, token)
         {
             self.backends.remove(key);
             return Err(Failure::Exhausted(format!(

@@ -65,7 +65,7 @@ impl Worker {
         self.outputs = outputs;
         let token = Target::Client(key).token();
         let registered = match self.clients.get_mut(key) {
-            Some(client) => client.conn.socket().register(self.poll.registry(), token),
+            Some(client) => client.conn.register(&self.registry, token),
             None => Ok(()),
         };
         if let Err(error) = registered {

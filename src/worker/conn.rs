@@ -2,6 +2,7 @@
 //! TLS when there is some. It knows nothing of the protocol.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mio::net::{TcpStream, UnixStream};
@@ -31,18 +32,6 @@ impl Socket {
                 .with_retries(3);
             let _ = socket.set_tcp_keepalive(&keepalive);
             let _ = socket.set_tcp_user_timeout(Some(Duration::from_secs(60)));
-        }
-    }
-
-    /// Registers for everything, once and for all.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        match self {
-            Self::Tcp(stream) => registry.register(stream, token, interest),
-            Self::Unix(stream) => registry.register(stream, token, interest),
         }
     }
 
@@ -103,10 +92,19 @@ pub(super) enum Received {
     Closed,
 }
 
+/// A unix socket's place in the event loop, for changing what is watched.
+#[derive(Debug)]
+struct Watch {
+    registry: Arc<Registry>,
+    token: Token,
+}
+
 /// See the module's words.
 #[derive(Debug)]
 pub(super) struct Conn {
     socket: Socket,
+    /// Of a unix socket that is registered.
+    watch: Option<Box<Watch>>,
     tls: Option<Box<TlsSession>>,
     /// Bytes for the peer that its socket did not take, from `out_start`.
     out: Vec<u8>,
@@ -118,11 +116,12 @@ pub(super) struct Conn {
 }
 
 impl Conn {
-    /// A connection over a registered socket. What can be read and written is not known yet, so both are tried.
+    /// A connection over a socket that is to be registered next. There is room to write until a write says otherwise.
     #[must_use]
     pub(super) fn new(socket: Socket) -> Self {
         Self {
             socket,
+            watch: None,
             tls: None,
             out: Vec::new(),
             out_start: 0,
@@ -133,7 +132,50 @@ impl Conn {
         }
     }
 
-    /// The socket, for connecting and registering.
+    /// Registers for events. The kernel tells of room in a TCP socket only after the socket was full, so that is watched once and
+    /// for all. In a unix socket it tells of room each time that the peer has read, which would be one more wait for every
+    /// statement, so that is watched only while the socket is full.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn register(&mut self, registry: &Arc<Registry>, token: Token) -> io::Result<()> {
+        match &mut self.socket {
+            Socket::Tcp(stream) => {
+                registry.register(stream, token, Interest::READABLE | Interest::WRITABLE)
+            }
+            Socket::Unix(stream) => {
+                registry.register(stream, token, Interest::READABLE)?;
+                let registry = registry.clone();
+                self.watch = Some(Box::new(Watch { registry, token }));
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes that the socket is full, or no longer so.
+    fn set_may_write(&mut self, may_write: bool) {
+        if self.may_write == may_write {
+            return;
+        }
+        self.may_write = may_write;
+        if let (Socket::Unix(stream), Some(watch)) = (&mut self.socket, &self.watch) {
+            let interest = if may_write {
+                Interest::READABLE
+            } else {
+                Interest::READABLE | Interest::WRITABLE
+            };
+            // Where there is room by now the kernel tells at once.
+            if watch
+                .registry
+                .reregister(stream, watch.token, interest)
+                .is_err()
+            {
+                self.broken = true;
+            }
+        }
+    }
+
+    /// The socket, for connecting.
     pub(super) fn socket(&mut self) -> &mut Socket {
         &mut self.socket
     }
@@ -141,7 +183,9 @@ impl Conn {
     /// Notes an event.
     pub(super) fn ready(&mut self, readable: bool, writable: bool, closed: bool) {
         self.may_read |= readable || closed;
-        self.may_write |= writable;
+        if writable {
+            self.set_may_write(true);
+        }
         self.peer_closed |= closed;
     }
 
@@ -255,17 +299,17 @@ impl Conn {
                     written += n;
                     if written < bytes.len() {
                         // A short write filled the socket; the next edge tells of room.
-                        self.may_write = false;
+                        self.set_may_write(false);
                         break;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.may_write = false;
+                    self.set_may_write(false);
                     break;
                 }
                 // Still connecting: the first edge tells of it.
                 Err(error) if error.kind() == ErrorKind::NotConnected => {
-                    self.may_write = false;
+                    self.set_may_write(false);
                     break;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -285,12 +329,13 @@ impl Conn {
         if self.broken || !self.may_write {
             return;
         }
+        let mut is_full = false;
         if let Some(tls) = &mut self.tls {
             loop {
                 match tls.flush_to(&mut self.socket) {
                     Ok(true) => {}
                     Ok(false) => {
-                        self.may_write = false;
+                        is_full = true;
                         break;
                     }
                     Err(_) => {
@@ -313,6 +358,9 @@ impl Conn {
                 self.out = out;
                 self.out_start += n;
             }
+        }
+        if is_full {
+            self.set_may_write(false);
         }
         if self.out_start == self.out.len() {
             // An idle connection owns no memory for this.

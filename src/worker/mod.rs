@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use mio::{Events, Poll};
+use mio::{Events, Poll, Registry};
 
 use self::backend::Backend;
 use self::buffer::Pool;
@@ -61,6 +61,8 @@ const READS_PER_TURN: usize = 8;
 pub struct Worker {
     index: usize,
     poll: Poll,
+    /// The poll's, for sockets whose interest changes.
+    registry: Arc<Registry>,
     shared: Arc<Shared>,
     messages: Receiver<Message>,
     listeners: Vec<Listener>,
@@ -124,6 +126,7 @@ impl Worker {
             .collect();
         Ok(Self {
             index,
+            registry: Arc::new(poll.registry().try_clone()?),
             poll,
             shared,
             messages,

@@ -56,6 +56,16 @@ impl Config {
         self
     }
 
+    /// Connects by unix sockets: to the servers, and for clients at `{dir}/atlas.sock` too.
+    #[must_use]
+    pub fn unix_sockets(self, bed: &Bed) -> Self {
+        let socket = |node| format!("\"unix:{}\"", bed.server(node).socket.display());
+        let replicas = Node::REPLICAS.map(|node| format!("{{ address = {} }}", socket(node)));
+        self.server("listen = [\"{listen}\", \"unix:{dir}/atlas.sock\"]")
+            .group(&format!("primary = {}", socket(Node::Primary)))
+            .group(&format!("replicas = [{}]", replicas.join(", ")))
+    }
+
     /// One more account, with lines of its own.
     #[must_use]
     pub fn user(mut self, name: &str, password: &str, lines: &[&str]) -> Self {
