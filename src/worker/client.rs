@@ -160,6 +160,8 @@ impl Worker {
             }
             let wanted = match client.session.wants() {
                 Wants::Bytes(n) => n,
+                // The session has nothing to see before the handshake is through, but the handshake has to be read.
+                Wants::Nothing if client.conn.is_handshaking() => 1,
                 Wants::Nothing => {
                     if client.conn.peer_closed() {
                         return self.client_gone(key);
@@ -205,11 +207,11 @@ impl Worker {
             let space = client.received.space(wanted, &mut self.buffers);
             match client.conn.read(space) {
                 Received::Bytes(n) => client.received.filled_more(n),
-                Received::Nothing => {
-                    client.received.release(&mut self.buffers);
-                    self.after_handshake(key);
-                }
+                Received::Nothing => client.received.release(&mut self.buffers),
                 Received::Closed => return self.client_gone(key),
+            }
+            if !client.session.is_logged_in() && !client.conn.is_handshaking() {
+                client.session.on_tls_ready();
             }
         }
     }
@@ -224,14 +226,6 @@ impl Worker {
                 .get(*backend)
                 .is_some_and(|backend| backend.conn.is_behind())
         })
-    }
-
-    fn after_handshake(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key)
-            && !client.conn.is_handshaking()
-        {
-            client.session.on_tls_ready();
-        }
     }
 
     /// The client hung up, or its connection broke.
