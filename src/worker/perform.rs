@@ -106,10 +106,7 @@ impl Worker {
     }
 
     fn close_backend_of(&mut self, key: Key, role: Role, kill: bool) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let Some(backend_key) = client.backends[role as usize].take() else {
+        let Some(backend_key) = self.backend_of(key, role) else {
             return;
         };
         if kill
@@ -117,6 +114,9 @@ impl Worker {
                 self.backends.get(backend_key).map(|b| b.purpose)
         {
             self.kill_on_server(key, role, thread_id, false);
+        }
+        if let Some(client) = self.clients.get_mut(key) {
+            client.backends[role as usize] = None;
         }
         self.drop_backend(backend_key);
     }
