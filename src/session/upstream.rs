@@ -256,13 +256,31 @@ impl Upstream {
                 .wish
                 .capabilities
                 .intersection(Capabilities::LONG_PASSWORD);
-        capabilities.without(Capabilities::SSL)
+        capabilities = capabilities.without(Capabilities::SSL)
             | Capabilities::PROTOCOL_41
             | Capabilities::SECURE_CONNECTION
             | seen
                 .facts
                 .capabilities
-                .intersection(Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA)
+                .intersection(Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA);
+        // What the log-in packet will have in it is Atlas's to say, not the client's. A request for TLS must say the same:
+        // MariaDB reads the log-in behind it by the flags of the request.
+        let has = |flag| seen.facts.capabilities.contains(flag);
+        for (flag, is_there) in [
+            (Capabilities::PLUGIN_AUTH, has(Capabilities::PLUGIN_AUTH)),
+            (Capabilities::CONNECT_WITH_DB, self.wish.schema.is_some()),
+            (
+                Capabilities::CONNECT_ATTRS,
+                has(Capabilities::CONNECT_ATTRS) && !self.wish.attributes.is_empty(),
+            ),
+        ] {
+            capabilities = if is_there {
+                capabilities | flag
+            } else {
+                capabilities.without(flag)
+            };
+        }
+        capabilities
     }
 
     fn login(&mut self, seen: Box<Seen>, seq: u8, mut out: Vec<u8>) -> Step {
@@ -282,16 +300,12 @@ impl Upstream {
         if self.encrypted {
             capabilities = capabilities | Capabilities::SSL;
         }
-        let attributes: &[u8] = if seen
-            .facts
-            .capabilities
-            .contains(Capabilities::CONNECT_ATTRS)
-        {
+        let attributes: &[u8] = if capabilities.contains(Capabilities::CONNECT_ATTRS) {
             &self.wish.attributes
         } else {
             &[]
         };
-        let has_plugins = seen.facts.capabilities.contains(Capabilities::PLUGIN_AUTH);
+        let has_plugins = capabilities.contains(Capabilities::PLUGIN_AUTH);
         let login = Login {
             capabilities,
             max_packet: self.wish.max_packet,
