@@ -319,6 +319,7 @@ impl Session {
         });
         self.phase = Phase::Command;
         self.want = 4;
+        self.attempt = super::Attempt::default();
     }
 
     /// A connection opened while the client waits for its log-in's answer. True when it was that.
@@ -344,9 +345,19 @@ impl Session {
         let unreachable = matches!(failure, Failure::NoHost | Failure::Unreachable(_));
         if unreachable && role == Role::Primary && !self.group(cx.snapshot).replicas.is_empty() {
             // A client that only reads can be served without the primary.
+            if let Failure::Unreachable(why) = failure {
+                self.attempt.why.clone_from(why);
+            }
             self.open(Role::Replica, out);
         } else {
-            let fault = self.fault_of(cx, Role::Primary, failure);
+            // What is wrong with the primary is what the operator wants to know.
+            let fault = match (role, failure) {
+                (Role::Replica, Failure::NoHost | Failure::Unreachable(_)) => Fault::NoPrimary {
+                    group: self.group(cx.snapshot).name.clone(),
+                    why: std::mem::take(&mut self.attempt.why),
+                },
+                _ => self.fault_of(cx, Role::Primary, failure),
+            };
             self.refuse_and_close(&fault, seq, out);
         }
         true

@@ -25,10 +25,11 @@ impl Worker {
                 return self.after_backend_handshake(key);
             }
             Received::Closed => {
-                let why = format!(
-                    "{} closed the connection during log-in",
-                    self.host_name(key)
-                );
+                let name = self.host_name(key);
+                let why = match self.backends.get(key).and_then(|b| b.conn.fault()) {
+                    Some(fault) => format!("{name}: {fault}"),
+                    None => format!("{name} closed the connection during log-in"),
+                };
                 self.login_failed(key, Failure::Unreachable(why));
                 return false;
             }

@@ -113,6 +113,8 @@ pub(super) struct Conn {
     may_write: bool,
     peer_closed: bool,
     broken: bool,
+    /// What TLS ended with.
+    fault: Option<Box<str>>,
 }
 
 impl Conn {
@@ -129,6 +131,7 @@ impl Conn {
             may_write: true,
             peer_closed: false,
             broken: false,
+            fault: None,
         }
     }
 
@@ -207,6 +210,12 @@ impl Conn {
         self.broken
     }
 
+    /// Why TLS ended, where it ended otherwise than by the peer's goodbye.
+    #[must_use]
+    pub(super) fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
     /// The peer has not taken all bytes yet: whoever feeds it must wait.
     #[must_use]
     pub(super) fn is_behind(&self) -> bool {
@@ -244,9 +253,10 @@ impl Conn {
                         }
                     }
                 }
-                Err(_) => {
+                Err(error) => {
                     // The peer is told why, if it still listens.
                     let _ = tls.flush_to(&mut self.socket);
+                    self.fault = Some(error.to_string().into());
                     self.broken = true;
                     Received::Closed
                 }
