@@ -25,20 +25,33 @@ impl Atlas {
         Self::try_start(config, &[]).unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
     }
 
+    /// The same with a limit of open files, which Atlas cannot raise.
+    pub fn start_limited(config: impl Into<String>, open_files: usize) -> Self {
+        let mut shell = Command::new("sh");
+        let script = format!("ulimit -n {open_files}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_atlas")]);
+        Self::spawn(config, shell).unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
+    }
+
     /// The same with environment variables; what it wrote to its log when it ends instead.
     pub fn try_start(
         config: impl Into<String>,
         variables: &[(&str, &str)],
     ) -> Result<Self, String> {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_atlas"));
+        program.envs(variables.iter().copied());
+        Self::spawn(config, program)
+    }
+
+    fn spawn(config: impl Into<String>, mut program: Command) -> Result<Self, String> {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let (address, reservation) = reserve_port();
         let config = fill_in(&config.into(), address, dir.path());
         fs::write(dir.path().join(CONFIG), &config).expect("write the configuration");
         let log = fs::File::create(dir.path().join(LOG)).expect("create the log");
-        let child = Command::new(env!("CARGO_BIN_EXE_atlas"))
+        let child = program
             .args(["run", "-c", CONFIG])
             .current_dir(dir.path())
-            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("one more handle"))
             .stderr(log)

@@ -109,6 +109,11 @@ impl Wire {
         })
     }
 
+    /// The challenge of the greeting.
+    pub fn nonce(&self) -> [u8; 20] {
+        self.nonce
+    }
+
     /// How long a read waits; 20 s at first.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.link.set_timeout(timeout);
