@@ -8,7 +8,7 @@ use super::{
 use super::{Reply, Tracker};
 use crate::config::{NoReplica, ReadFrom};
 use crate::route::{self, Reason, Route};
-use crate::sql::{self, Kind, Statement, Traits};
+use crate::sql::{self, Hint, Kind, Statement, Traits};
 use crate::wire::{Command, Header, MAX_PAYLOAD, query_text};
 
 /// How a command leaves.
@@ -272,7 +272,10 @@ impl Session {
             _ => {}
         }
         let mut route = self.decide(cx, sql, &statement);
-        if let Err(fault) = self.settle(cx, &mut route, statement.traits) {
+        let settled = self
+            .check_hint(cx, &statement)
+            .and_then(|()| self.settle(cx, &mut route, statement.traits));
+        if let Err(fault) = settled {
             return self.refuse_front(front, &fault, out);
         }
         let is_read = route.role == Role::Replica;
@@ -309,6 +312,19 @@ impl Session {
             }
         }
         route
+    }
+
+    /// A hint for another group than the session's cannot be followed, and must not be passed over in silence.
+    pub(super) fn check_hint(&self, cx: &Cx<'_>, statement: &Statement<'_>) -> Result<(), Fault> {
+        match statement.hint {
+            Some(Hint::Group(name)) if name != self.group(cx.snapshot).name.as_bytes() => {
+                Err(Fault::OtherGroup {
+                    asked: String::from_utf8_lossy(name).into_owned(),
+                    own: self.group(cx.snapshot).name.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Brings a decision together with what there is: replicas that exist and answer, connections that still hold what is

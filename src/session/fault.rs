@@ -88,6 +88,16 @@ pub enum Fault {
     /// No socket for a server connection.
     #[error("Proxy Warning - no server connection: {0}")]
     Exhausted(String),
+    /// A hint for a group that the session is not in.
+    #[error(
+        "Proxy Warning - the hint names group {asked}, but this account's statements run in group {own}"
+    )]
+    OtherGroup {
+        /// The hint's group.
+        asked: String,
+        /// The account's.
+        own: String,
+    },
     /// A server connection went away while a statement was on it.
     #[error("Lost connection to MySQL server during query ({0})")]
     Lost(String),
@@ -151,6 +161,7 @@ impl Fault {
             | Self::NoReplica { .. }
             | Self::LostPrevious
             | Self::TypesUnknown
+            | Self::OtherGroup { .. }
             | Self::Incompatible(_)
             | Self::NotPrimary(_)
             | Self::BadReply(_) => (1105, *b"HY000"),

@@ -48,7 +48,10 @@ impl Session {
                 reason: Reason::Statement(sql::Reason::UnknownStatement),
             };
         }
-        if let Err(fault) = self.settle(cx, &mut route, Traits::NONE) {
+        let settled = self
+            .check_hint(cx, &statement)
+            .and_then(|()| self.settle(cx, &mut route, Traits::NONE));
+        if let Err(fault) = settled {
             return self.refuse_front(front, &fault, out);
         }
         if route.reason == Reason::Follows {
