@@ -23,6 +23,7 @@ mod loss;
 mod parts;
 mod prepared;
 mod reply;
+mod routing;
 mod state;
 mod stmt;
 mod sync;

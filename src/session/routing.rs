@@ -1,0 +1,83 @@
+//! From what a statement is to the connection that it runs on: the decision of `route`, in both readings of a text where it
+//! has two, and what becomes of it when the group cannot follow.
+
+use super::{Cx, Fault, Role, Session};
+use crate::config::{NoReplica, ReadFrom};
+use crate::route::{self, Reason, Route};
+use crate::sql::{self, Hint, Statement, Traits};
+
+impl Session {
+    /// The route of a text, in both readings where it is not known how `"` is read.
+    pub(super) fn decide(&self, cx: &Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Route {
+        let view = self.view(self.account(cx.snapshot).read_from);
+        let route = route::decide(statement, &view);
+        if route.role == Role::Replica && self.state.ansi_quotes().is_none() && sql.contains(&b'"')
+        {
+            let other = sql::Dialect {
+                ansi_quotes: true,
+                ..self.dialect()
+            };
+            let second = route::decide(&sql::classify(sql, &other), &view);
+            if second.role == Role::Primary {
+                return second;
+            }
+        }
+        route
+    }
+
+    /// A hint for another group than the session's cannot be followed, and must not be passed over in silence.
+    pub(super) fn check_hint(&self, cx: &Cx<'_>, statement: &Statement<'_>) -> Result<(), Fault> {
+        match statement.hint {
+            Some(Hint::Group(name)) if name != self.group(cx.snapshot).name.as_bytes() => {
+                Err(Fault::OtherGroup {
+                    asked: String::from_utf8_lossy(name).into_owned(),
+                    own: self.group(cx.snapshot).name.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings a decision together with what there is: replicas that exist and answer, connections that still hold what is
+    /// asked for.
+    ///
+    /// # Errors
+    /// The statement cannot be answered as it should be.
+    pub(super) fn settle(
+        &self,
+        cx: &Cx<'_>,
+        route: &mut Route,
+        traits: Traits,
+    ) -> Result<(), Fault> {
+        if route.reason == Reason::Follows && self.last.is_some_and(|last| last.lost) {
+            return Err(Fault::LostPrevious);
+        }
+        if self.insert_id_lost && traits.contains(Traits::LAST_INSERT_ID) {
+            return Err(Fault::LostPrevious);
+        }
+        if route.role != Role::Replica || route.reason == Reason::Follows {
+            return Ok(());
+        }
+        let group = self.group(cx.snapshot);
+        if !self.attempt.force_primary && !group.replicas.is_empty() {
+            return Ok(());
+        }
+        let only_replicas = self.account(cx.snapshot).read_from == ReadFrom::ReplicaOnly;
+        if only_replicas || group.no_replica == NoReplica::Error {
+            let why = if group.replicas.is_empty() {
+                "none is configured"
+            } else {
+                &self.attempt.why
+            };
+            return Err(Fault::NoReplica {
+                group: group.name.clone(),
+                why: why.to_owned(),
+            });
+        }
+        *route = Route {
+            role: Role::Primary,
+            reason: Reason::NoReplica,
+        };
+        Ok(())
+    }
+}
