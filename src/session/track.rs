@@ -50,9 +50,12 @@ pub struct Tracker {
     continued: bool,
     /// Columns announced by a prepare reply, walked after the parameters.
     prepare_columns: u32,
+    /// The prepare reply says that its definitions are left out (`resultset_metadata=NONE`).
+    definitions_left_out: bool,
     deprecate_eof: bool,
+    /// A flag says whether definitions follow: MariaDB leaves out what the client has cached, MySQL does as
+    /// `resultset_metadata` says.
     metadata_flag: bool,
-    /// MariaDB leaves out definitions that the client has cached; MySQL when `resultset_metadata` says so.
     seq: u8,
     at_start: bool,
     outcome: Outcome,
@@ -78,6 +81,7 @@ impl Tracker {
             body_left: 0,
             continued: false,
             prepare_columns: 0,
+            definitions_left_out: false,
             deprecate_eof: capabilities.contains(Capabilities::DEPRECATE_EOF),
             metadata_flag: capabilities.contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
                 || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA),
@@ -279,6 +283,7 @@ impl Tracker {
     fn after_parameters(&self) -> State {
         match self.prepare_columns {
             0 => State::End,
+            _ if self.definitions_left_out => self.after_columns(),
             n => State::Columns(n),
         }
     }
@@ -346,15 +351,14 @@ impl Tracker {
 
     fn prepared(&mut self, seen: &[u8], at: usize) -> Result<Option<TrackEvent>, BadReply> {
         let ok = PrepareOk::parse(seen).map_err(|_| BadReply("prepare reply"))?;
-        let (params, columns) = match ok.metadata {
-            Some(0) if self.metadata_flag => (0, 0),
-            _ => (u32::from(ok.params), u32::from(ok.columns)),
-        };
-        self.prepare_columns = columns;
-        self.state = if params > 0 {
-            State::Parameters(params)
-        } else {
-            self.after_parameters()
+        self.prepare_columns = u32::from(ok.columns);
+        self.definitions_left_out = self.metadata_flag && ok.metadata == Some(0);
+        self.state = match u32::from(ok.params) {
+            0 => self.after_parameters(),
+            // MySQL sends the EOF packets even where it leaves the definitions out.
+            _ if self.definitions_left_out && self.deprecate_eof => self.after_parameters(),
+            _ if self.definitions_left_out => State::ParametersEof,
+            n => State::Parameters(n),
         };
         Ok(Some(TrackEvent::Prepared { at, ok }))
     }
@@ -462,3 +466,6 @@ impl OkHead {
         Some(Self { insert_id, status })
     }
 }
+
+#[cfg(test)]
+mod tests;

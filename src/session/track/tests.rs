@@ -1,0 +1,40 @@
+//! Replies that once were walked wrongly. Splits and malformed replies are tried by the properties in `tests/sim`.
+
+use super::*;
+
+fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut seq = 1;
+    for payload in payloads {
+        seq = crate::wire::write_payload(&mut bytes, seq, payload);
+    }
+    bytes
+}
+
+/// Walks to the end and tells how much was walked.
+fn walked(expect: Expect, capabilities: Capabilities, bytes: &[u8]) -> Result<usize, BadReply> {
+    let mut tracker = Tracker::new(expect, capabilities);
+    let mut at = 0;
+    loop {
+        let walk = tracker.walk(&bytes[at..])?;
+        at += walk.consumed;
+        match walk.event {
+            Some(TrackEvent::End) => return Ok(at),
+            None if walk.consumed == 0 => return Ok(at),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_prepare_reply_without_definitions_still_has_its_eofs() {
+    // One parameter, one column, metadata flag 0, as MySQL 9.7 answers under resultset_metadata=NONE.
+    let ok: &[u8] = &[0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0];
+    let eof: &[u8] = &[0xfe, 0, 0, 2, 0];
+    let metadata = Capabilities::OPTIONAL_RESULTSET_METADATA;
+    let bytes = packets(&[ok, eof, eof]);
+    assert_eq!(walked(Expect::Prepare, metadata, &bytes), Ok(bytes.len()));
+    let bytes = packets(&[ok]);
+    let modern = metadata | Capabilities::DEPRECATE_EOF;
+    assert_eq!(walked(Expect::Prepare, modern, &bytes), Ok(bytes.len()));
+}
