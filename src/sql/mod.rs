@@ -1,7 +1,29 @@
 //! Bytes of a statement to facts: what kind it is, what it contains, what session state it changes.
 //!
-//! There is no syntax tree here: a scanner walks tokens and a few words decide. When in doubt the
-//! answer is the one that sends a statement to the primary.
+//! There is no syntax tree here: a scanner walks tokens, and a few words decide. The statements of
+//! MySQL 8 to 9.7 and of MariaDB 10.11 are known. Where a text can be read in two ways, or a word is not
+//! known, the answer is the one that sends the statement to the primary:
+//!
+//! * A batch goes to the primary, even one of reads only.
+//! * A call of anything but a built-in function of that server and version may write.
+//! * SHOW and `information_schema` may be answered by a replica where they tell of definitions; what
+//!   tells of a session, a server or replication may not.
+//! * A hint never moves a write.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | `dialect` | what outside the text decides how it is read |
+//! | `scan` | tokens, comments, version comments |
+//! | `word`, `keyword`, `function` | the known words, found through one table |
+//! | `head`, `block` | the kind by the first words; where a statement with a body ends |
+//! | `classify` | kind and traits in one pass; `schema`: the servers' own tables |
+//! | `statement`, `traits`, `reason` | the answer, and the rule that reads it |
+//! | `hint` | routing comments |
+//! | `effect`, `effects`, `set`, `value` | what changes in the session; a cold path over a `cursor` |
+//! | `literal` | strings and names, to bytes and back |
+//! | `local` | KILL and EXPLAIN ROUTE |
+//!
+//! Not here: digests, and anything that needs a schema.
 
 mod block;
 mod classify;
