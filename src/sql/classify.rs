@@ -167,7 +167,8 @@ impl<'a, 'd> Machine<'a, 'd> {
                 if seen.kw == Kw::For && self.head.is_at_start() {
                     seen = NOTHING; // SET STATEMENT … FOR UPDATE … is no lock
                 }
-                if self.head.kind == Kind::ExplainRoute {
+                // What it asks about does not run. (Behind another statement it is the server's to refuse.)
+                if self.head.kind == Kind::ExplainRoute && self.kind.is_none() {
                     self.end_statement();
                     return;
                 }

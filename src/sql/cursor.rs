@@ -10,8 +10,8 @@ pub(super) struct Cursor<'a> {
     current: Token,
     /// Where the last token ended that was stepped over.
     last_end: usize,
-    /// The current token stands behind a `.`, where no word is a keyword.
-    is_behind_dot: bool,
+    /// The current token stands behind `.` or `@@`, where no word is a keyword.
+    is_part_of_name: bool,
     /// Where the current statement starts.
     statement_start: usize,
 }
@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
             scan,
             current,
             last_end: 0,
-            is_behind_dot: false,
+            is_part_of_name: false,
             statement_start: current.start,
         }
     }
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
     /// What the current token is to the classifier; [`Kw::Name`] for all but keywords.
     pub(super) fn kw(&self) -> Kw {
         match self.current.tok {
-            Tok::Word if !self.is_behind_dot => {
+            Tok::Word if !self.is_part_of_name => {
                 word::lookup(self.text()).map_or(Kw::Name, |w| w.kw)
             }
             _ => Kw::Name,
@@ -107,7 +107,7 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn step(&mut self) {
         self.last_end = self.current.end;
-        self.is_behind_dot = self.current.tok == Tok::Dot;
+        self.is_part_of_name = matches!(self.current.tok, Tok::Dot | Tok::SysVar);
         self.current = self.scan.next();
     }
 
