@@ -38,6 +38,8 @@ struct Server {
 impl Loopback {
     /// Starts all threads. `first` runs on the worker's thread before its loop.
     pub fn start(first: impl FnOnce() + Send + 'static) -> Self {
+        // As `atlas::server` does it; else the worker would do that for its first client, with never the same instructions.
+        aws_lc_rs::rand::fill(&mut [0]).expect("random bytes");
         // The worker's thread is started before the servers', so that it is the second of the process.
         let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("bind"));
         let addresses = [0, 1].map(|place: usize| sockets[place].local_addr().expect("bound"));

@@ -108,10 +108,9 @@ impl Worker {
         call: impl FnOnce(&mut Session, &mut Cx<'_>, &mut [u8], &mut [u8], &mut Outputs) -> R,
     ) -> Option<R> {
         let client = self.clients.get_mut(key)?;
-        let offer = self.shared.offer.load();
         let mut cx = Cx {
             snapshot: &self.shared.snapshot,
-            offer: &offer,
+            offer: self.offer.load(),
             nonce: &mut nonce,
         };
         let result = call(
@@ -121,7 +120,6 @@ impl Worker {
             client.received.filled_mut(),
             &mut self.outputs,
         );
-        drop(offer);
         self.perform(key, input);
         Some(result)
     }

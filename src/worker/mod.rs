@@ -40,14 +40,16 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use arc_swap::Cache;
 use mio::{Events, Poll, Registry};
 
 use self::backend::Backend;
 use self::buffer::Pool;
 use self::client::Client;
+use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
-use crate::pool::HostId;
+use crate::pool::{HostId, Offer};
 use crate::route::Balance;
 use crate::session::{Failure, Outputs, Role};
 
@@ -64,6 +66,7 @@ pub struct Worker {
     /// The poll's, for sockets whose interest changes.
     registry: Arc<Registry>,
     shared: Arc<Shared>,
+    offer: Cache<Published, Arc<Offer>>,
     messages: Receiver<Message>,
     listeners: Vec<Listener>,
     clients: Slots<Client>,
@@ -128,6 +131,7 @@ impl Worker {
             index,
             registry: Arc::new(poll.registry().try_clone()?),
             poll,
+            offer: Cache::new(Published(shared.clone())),
             shared,
             messages,
             listeners,

@@ -1,5 +1,6 @@
 //! What all workers and control see: published values and counters. No locks.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,5 +52,18 @@ impl Shared {
             .min_by_key(|worker| load(*worker))
             .unwrap_or(own);
         if load(least) < load(own) { least } else { own }
+    }
+}
+
+/// Where the offer is published, for a worker's cache of it: looking whether it has changed costs a statement less than loading
+/// it, which takes turns with whoever publishes.
+#[derive(Debug)]
+pub(super) struct Published(pub(super) Arc<Shared>);
+
+impl Deref for Published {
+    type Target = ArcSwap<Offer>;
+
+    fn deref(&self) -> &ArcSwap<Offer> {
+        &self.0.offer
     }
 }
