@@ -5,7 +5,7 @@ use super::{
     Access, Attempt, BadReply, Cx, LinkState, Outcome, Output, Outputs, Reply, Role, Running,
     Session, TrackEvent, Upload, What,
 };
-use crate::sql::{self, Kind, Traits};
+use crate::sql::{self, Dialect, Kind, Traits};
 use crate::wire::{Capabilities, Status};
 
 /// Error codes with which a server says that it or the connection is going away, not that the statement is wrong.
@@ -221,6 +221,8 @@ impl Session {
             return;
         };
         let outcome = tracker.outcome();
+        // The statement was read as the session stood before it.
+        let dialect = self.dialect();
         if let Some(upload) = &mut self.upload
             && upload.is_file
         {
@@ -233,7 +235,7 @@ impl Session {
                 self.note_status(status);
             }
         }
-        self.note_command(role, command, outcome, client, out);
+        self.note_command(role, command, outcome, &dialect, client, out);
         if outcome.schema_dropped {
             self.state.schema_dropped();
             self.drop_link(Role::Replica, out);
@@ -269,6 +271,7 @@ impl Session {
         role: Role,
         command: Running,
         outcome: Outcome,
+        dialect: &Dialect,
         client: &[u8],
         out: &mut Outputs,
     ) {
@@ -276,9 +279,9 @@ impl Session {
         match command.what {
             What::Query { at, traits, kind } => {
                 let sql = client.get(at..command.retained).unwrap_or_default();
-                self.note_statement(kind, traits, sql, false, outcome);
+                self.note_statement(kind, traits, (sql, false), outcome, dialect);
             }
-            What::Execute { id, kind } => {
+            What::Execute { id, kind, .. } => {
                 let Some(statement) = self.statements.get_mut(id) else {
                     return;
                 };
@@ -293,13 +296,8 @@ impl Session {
                     self.state.set_opaque();
                     self.state.set_user_variables_unknown();
                 }
-                self.note_statement(
-                    kind,
-                    traits,
-                    text.as_deref().unwrap_or_default(),
-                    bound,
-                    outcome,
-                );
+                let text = text.as_deref().unwrap_or_default();
+                self.note_statement(kind, traits, (text, bound), outcome, dialect);
             }
             What::LongQuery(kind) => {
                 // Only its head was seen. More results than one tell of statements behind it.
@@ -324,14 +322,14 @@ impl Session {
         }
     }
 
-    /// Notes what a statement that ran on a connection changed.
+    /// Notes what a statement that ran on a connection changed. Its text comes with whether it had parameters.
     fn note_statement(
         &mut self,
         kind: Kind,
         traits: Traits,
-        sql: &[u8],
-        bound: bool,
+        (sql, bound): (&[u8], bool),
         outcome: Outcome,
+        dialect: &Dialect,
     ) {
         if traits.contains(Traits::LOCK_FUNCTION) {
             self.state.set_user_locks();
@@ -345,18 +343,17 @@ impl Session {
             self.state.set_user_variables_unknown();
             self.state.set_opaque();
         }
-        let began = self.status.contains(Status::IN_TRANS);
-        if !began && outcome.error.is_none() && matches!(kind, Kind::Read | Kind::Write) {
-            self.state.transaction_done();
-        }
         if !traits.contains(Traits::EFFECTS) {
             return;
         }
         match outcome.error {
             None => {
-                let dialect = self.dialect();
                 let state = &mut self.state;
-                sql::effects(sql, &dialect, &mut |effect| state.note(&effect, bound));
+                state.begin_text();
+                sql::effects(sql, dialect, &mut |effect| state.note(&effect, bound));
+                if traits.contains(Traits::MULTI) {
+                    state.end_batch(sql);
+                }
             }
             // Of a batch some statements may have run before the one that failed.
             Some(_) if traits.contains(Traits::MULTI) => {

@@ -51,6 +51,10 @@ pub(super) struct State {
     /// `None` when only the server knows.
     ansi_quotes: Option<bool>,
     default_ansi_quotes: Option<bool>,
+    /// The client may be in another schema than it seems.
+    schema_unknown: bool,
+    /// Keys that the text being noted has assigned so far.
+    assigned: Vec<Vec<u8>>,
 }
 
 impl State {
@@ -74,8 +78,13 @@ impl State {
     pub(super) fn reset(&mut self, charset: Charset) {
         let schema = self.schema.take();
         let serial = self.serial;
+        let schema_unknown = self.schema_unknown;
         *self = Self::new(schema, charset, self.default_ansi_quotes);
         self.serial = serial;
+        if schema_unknown {
+            // Until it is said again.
+            self.set_opaque();
+        }
         self.append(b"reset".to_vec(), Replay::Reset, true, false);
     }
 
@@ -117,9 +126,25 @@ impl State {
             .map(|e| &e.replay)
     }
 
-    /// The state changed in a way that was not understood.
+    /// The state changed in a way that was not understood; the schema may be another one.
     pub(super) fn set_opaque(&mut self) {
         self.pins.set(Pins::OPAQUE);
+        self.schema_unknown = true;
+    }
+
+    /// The effects that follow are those of one text. A SET finds all its values before it assigns the first one, so a value
+    /// that looks at what the text itself assigns cannot be replayed by assignments one after the other.
+    pub(super) fn begin_text(&mut self) {
+        self.assigned.clear();
+    }
+
+    /// The text that was noted has several statements: those behind a change of sql_mode or character set were read by the
+    /// server in another way than here, unless the text reads the same in all.
+    pub(super) fn end_batch(&mut self, text: &[u8]) {
+        if !neutral(text) && self.assigned.iter().any(|key| is_reading(key)) {
+            self.set_opaque();
+            self.set_user_variables_unknown();
+        }
     }
 
     /// A user variable was assigned inside an expression or by INTO.
@@ -141,18 +166,31 @@ impl State {
     pub(super) fn schema_dropped(&mut self) {
         self.schema = None;
         self.history.retain(|e| e.key != b"schema");
+        if self.has_character_set() {
+            // It took the collation of a schema that cannot be gone to any more.
+            self.pins.set(Pins::OPAQUE);
+        }
+    }
+
+    /// SET CHARACTER SET is part of the history.
+    fn has_character_set(&self) -> bool {
+        self.history.iter().any(|e| e.key == b"character set")
     }
 
     /// The schema was changed, by USE or COM_INIT_DB.
     pub(super) fn use_schema(&mut self, name: &[u8]) {
-        self.schema = Some(name.to_vec());
-        let replace = !self.history.iter().any(|e| e.key == b"character set");
-        self.record(
-            b"schema",
-            Replay::InitDb(name.to_vec()),
-            name.is_ascii(),
-            !replace,
-        );
+        let had_one = self.schema.replace(name.to_vec()).is_some();
+        self.schema_unknown = false;
+        let replace = !self.has_character_set();
+        if !replace && !had_one {
+            // SET CHARACTER SET saw no schema, which a connection opened with this one cannot come back to.
+            self.pins.set(Pins::OPAQUE);
+        }
+        let replay = Replay::InitDb(name.to_vec());
+        let newest = self.history.iter().rev().find(|e| e.key == b"schema");
+        if newest.is_none_or(|e| e.replay != replay) {
+            self.record(b"schema", replay, name.is_ascii(), !replace);
+        }
     }
 
     /// COM_SET_OPTION was accepted.
@@ -222,7 +260,7 @@ impl State {
             | Effect::HandlerClose
             | Effect::SetPassword => {}
             Effect::Opaque => {
-                self.pins.set(Pins::OPAQUE);
+                self.set_opaque();
                 self.pins.set(Pins::USER_VARIABLES);
             }
         }
@@ -244,7 +282,9 @@ impl State {
             }
             _ => {}
         }
-        if !self.can_replay(value, bound) {
+        let can_replay = self.can_replay(value, bound);
+        self.assigned.push(name.clone());
+        if !can_replay {
             self.pins.set(Pins::OPAQUE);
             return;
         }
@@ -258,12 +298,14 @@ impl State {
     }
 
     fn set_user_variable(&mut self, name: &[u8], value: Value<'_>, bound: bool) {
-        if !self.can_replay(value, bound) {
+        let mut key = b"@".to_vec();
+        key.extend_from_slice(&name.to_ascii_lowercase());
+        let can_replay = self.can_replay(value, bound);
+        self.assigned.push(key.clone());
+        if !can_replay {
             self.pins.set(Pins::USER_VARIABLES);
             return;
         }
-        let mut key = b"@".to_vec();
-        key.extend_from_slice(&name.to_ascii_lowercase());
         let mut text = b"SET @`".to_vec();
         for byte in name {
             text.push(*byte);
@@ -282,6 +324,16 @@ impl State {
         value.replayable
             && !(bound && value.text.contains(&b'?'))
             && !(value.user_vars && self.pins.any_of(Pins::USER_VARIABLES))
+            && !self.looks_at_assigned(value.text)
+    }
+
+    /// The value may hang on something that the same text has assigned before it.
+    fn looks_at_assigned(&self, value: &[u8]) -> bool {
+        self.assigned.iter().any(|key| match key.first() {
+            Some(b'@') => value.contains(&b'@'),
+            _ if is_reading(key) => value.contains(&b'@') || !neutral(value),
+            _ => value.windows(2).any(|pair| pair == b"@@"),
+        })
     }
 
     fn set_names(&mut self, charset: Option<&[u8]>, collation: Option<&[u8]>) {
@@ -292,6 +344,7 @@ impl State {
             text.extend_from_slice(collation);
         }
         self.charset_from(charset);
+        self.assigned.push(b"names".to_vec());
         self.record(b"names", Replay::Query(text), true, false);
     }
 
@@ -299,7 +352,12 @@ impl State {
         let mut text = b"SET CHARACTER SET ".to_vec();
         text.extend_from_slice(charset.unwrap_or(b"DEFAULT"));
         self.charset_from(charset);
-        // The connection's collation becomes that of the schema at this moment, so schema changes before it stay.
+        self.assigned.push(b"character set".to_vec());
+        // The connection's collation becomes that of the schema at this moment: the schema is replayed before it, and schema
+        // changes behind it do not take its place.
+        if let Some(schema) = self.schema.clone() {
+            self.use_schema(&schema);
+        }
         self.record(b"character set", Replay::Query(text), true, false);
     }
 
@@ -372,8 +430,7 @@ impl State {
         let Some(at) = self.history.iter().rposition(|e| e.key == key) else {
             return;
         };
-        let parses = matches!(key, b"names" | b"character set" | b"sql_mode")
-            || key.starts_with(b"character_set");
+        let parses = is_reading(key);
         let later = self.history.get(at + 1..).unwrap_or_default();
         if later.iter().any(|e| e.depends || (parses && !e.neutral)) {
             return;
@@ -410,6 +467,11 @@ impl Replay {
             Self::SetOption(_) | Self::Reset => 2,
         }
     }
+}
+
+/// State of this key decides how texts are read.
+fn is_reading(key: &[u8]) -> bool {
+    matches!(key, b"names" | b"character set" | b"sql_mode") || key.starts_with(b"character_set")
 }
 
 /// A text that reads the same under every character set and sql_mode.
