@@ -239,6 +239,7 @@ impl Head {
             }
             Kw::Load => {
                 self.may_assign = true;
+                *traits |= Traits::LOAD;
                 self.then(Kind::Write, State::Load)
             }
             Kw::Create | Kw::Alter => self.then(Kind::Ddl, State::Create),

@@ -54,6 +54,9 @@ impl Traits {
     /// A comment asks for the primary (also where the hint that is reported is a group).
     pub const PRIMARY_HINT: Self = Self(1 << 20);
 
+    /// LOAD DATA and its kin: the server may ask the client for a file.
+    pub const LOAD: Self = Self(1 << 21);
+
     /// True if every member of `other` is in `self`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -84,7 +87,7 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
-    const NAMES: [(Self, &'static str); 21] = [
+    const NAMES: [(Self, &'static str); 22] = [
         (Self::LOCKING, "locking"),
         (Self::INTO, "into"),
         (Self::LAST_INSERT_ID, "last-insert-id"),
@@ -106,6 +109,7 @@ impl Traits {
         (Self::SERVER_STATE, "server-state"),
         (Self::DOUBTFUL, "doubtful"),
         (Self::PRIMARY_HINT, "primary-hint"),
+        (Self::LOAD, "load"),
     ];
 }
 

@@ -258,7 +258,7 @@ fn b086_user_variables_are_seen() {
         ("SELECT @n:=@n+1 FROM t, (SELECT @n:=0) z", read | write),
         (
             "LOAD DATA INFILE 'x' INTO TABLE t (@a, b) SET c = @a",
-            read | write,
+            read | write | Traits::LOAD,
         ),
         ("CALL p(@x)", read | write | Traits::CALL),
         (
