@@ -320,6 +320,7 @@ impl Session {
                 access: departure.access,
                 left: total - here,
                 more: front.len == MAX_PAYLOAD,
+                seq: 0,
                 is_file: false,
             });
         }
@@ -330,9 +331,16 @@ impl Session {
 
     pub(super) fn await_reply(&mut self, departure: Departure, retained: usize) {
         if let Some(expect) = departure.expect {
+            let mut tracker = Tracker::new(expect, self.link(departure.role).capabilities);
+            if !self.may_be_asked_for_file(departure.what) {
+                tracker = tracker.without_files();
+            }
+            if self.upload.as_ref().is_some_and(|upload| upload.more) {
+                tracker.waits_for_client();
+            }
             self.reply = Some(Reply {
                 role: departure.role,
-                tracker: Tracker::new(expect, self.link(departure.role).capabilities),
+                tracker,
                 command: Running {
                     what: departure.what,
                     retained,
@@ -365,6 +373,7 @@ impl Session {
                 access: Access::Read,
                 left: front.total() - here,
                 more: front.len == MAX_PAYLOAD,
+                seq: 0,
                 is_file: false,
             });
         }

@@ -49,6 +49,22 @@ pub struct Walk {
 #[error("malformed reply: {0}")]
 pub struct BadReply(pub &'static str);
 
+/// The first bytes of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// Too few to tell.
+    Unknown,
+    /// An ERR packet.
+    Error {
+        /// Its code.
+        code: u16,
+        /// Its sequence id is that of a reply. An error that the server sends of its own accord has another.
+        in_turn: bool,
+    },
+    /// Anything else, sound or not.
+    Other,
+}
+
 /// What the ends of the results said, for the session's view of the connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcome {

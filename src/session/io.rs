@@ -15,6 +15,17 @@ pub enum Access {
     Write,
 }
 
+/// How a server connection is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parting {
+    /// It stands between two commands: say COM_QUIT, so that the server does not count an aborted connection.
+    Quit,
+    /// It stands in the middle of something, or the server has gone already: say nothing more.
+    Silent,
+    /// A statement may still run on it: say nothing more, and have it killed on the server.
+    Kill,
+}
+
 /// A thing that the session wants done. Ranges of `Forward*` index the bytes that the handler was given, ranges of
 /// `Send*` the arena of the same [`Outputs`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +65,8 @@ pub enum Output {
     CloseBackend {
         /// Which connection.
         role: Role,
-        /// A statement may still run on it: have it killed on the server.
-        kill: bool,
+        /// How to part.
+        parting: Parting,
     },
     /// From here on the client speaks TLS; input that follows belongs to the TLS stream.
     StartTls,

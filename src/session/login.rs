@@ -2,7 +2,8 @@
 //! be on the servers is the servers' business: a log-in that names a schema is answered with the primary's own words.
 
 use super::{
-    Cx, Failure, Fault, Link, LinkState, Output, Outputs, Peer, Phase, Ready, Role, Session, state,
+    Cx, Failure, Fault, Link, LinkState, Output, Outputs, Parting, Peer, Phase, Ready, Role,
+    Session, state,
 };
 use crate::auth::{Denied, Proof, ServerAuth, ServerStep, access_denied_text};
 use crate::config::ServerTlsMode;
@@ -385,9 +386,13 @@ impl Session {
 
     pub(super) fn drop_link(&mut self, role: Role, out: &mut Outputs) {
         if self.link(role).state != LinkState::Absent {
-            out.push(Output::CloseBackend { role, kill: false });
+            out.push(Output::CloseBackend {
+                role,
+                parting: Parting::Quit,
+            });
         }
         *self.link_mut(role) = Link::default();
         self.statements.forget_backend(role);
+        self.note_loss(role);
     }
 }

@@ -1,8 +1,8 @@
 //! Server connections that are gone: what may be tried elsewhere, what the client is told, and when it is hung up on.
 
 use super::{
-    Attempt, BadReply, Cx, Fault, Link, Output, Outputs, Phase, READ_ATTEMPTS, Reply, Role,
-    Running, Session, What,
+    Attempt, BadReply, Cx, Fault, Link, Output, Outputs, Parting, Phase, READ_ATTEMPTS, Reply,
+    Role, Running, Session, What,
 };
 use crate::pool::HostId;
 
@@ -16,7 +16,10 @@ impl Session {
         client: &mut [u8],
         out: &mut Outputs,
     ) {
-        out.push(Output::CloseBackend { role, kill: true });
+        out.push(Output::CloseBackend {
+            role,
+            parting: Parting::Kill,
+        });
         let why = bad.to_string();
         self.on_backend_lost(cx, role, &why, client, out);
     }
@@ -41,8 +44,12 @@ impl Session {
         let bound = self.is_bound();
         self.note_loss(role);
         let what = format!("{} {}: {why}", role_name(role), host_name(cx, host));
-        if self.sync.as_ref().is_some_and(|_| self.is_syncing(role)) {
+        if self.is_syncing(role) {
             self.sync = None;
+            if role == Role::Primary && bound {
+                // The command was not sent, but what it would have found there is gone.
+                return self.refuse_and_close(&Fault::Lost(what), 1, out);
+            }
             return self.lost_before_sending(cx, role, host, what, client, out);
         }
         match self.reply.take() {
@@ -57,7 +64,7 @@ impl Session {
         }
     }
 
-    fn note_loss(&mut self, role: Role) {
+    pub(super) fn note_loss(&mut self, role: Role) {
         if let Some(last) = &mut self.last
             && last.role == role
         {
@@ -111,7 +118,12 @@ impl Session {
             out.push(Output::Consume(command.retained));
         }
         self.attempt = Attempt::default();
-        if !tracker.at_boundary() {
+        // In the middle of a packet of the server, or of packets of its own, the client cannot be told.
+        let mid_upload = self
+            .upload
+            .as_ref()
+            .is_some_and(|upload| upload.is_file || upload.more || upload.seq > 0);
+        if !tracker.at_boundary() || mid_upload {
             return self.close(out);
         }
         let fault = Fault::Lost(what);

@@ -32,9 +32,9 @@ mod upload;
 mod upstream;
 
 pub use crate::route::{Pins, Role};
-pub use expect::{BadReply, Expect, Outcome, TrackEvent, Walk};
+pub use expect::{BadReply, Beginning, Expect, Outcome, TrackEvent, Walk};
 pub use fault::Fault;
-pub use io::{Access, Output, Outputs};
+pub use io::{Access, Output, Outputs, Parting};
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
 use parts::{Attempt, Identity, Last, Link, LinkState, Reply, Running, Upload, What};
@@ -208,7 +208,7 @@ impl Session {
             return Wants::Nothing;
         }
         match (&self.upload, &self.reply) {
-            (Some(_), _) => Wants::Bytes(1),
+            (Some(upload), _) => Wants::Bytes(if upload.left == 0 { 4 } else { 1 }),
             (None, Some(_)) => Wants::Nothing,
             (None, None) => Wants::Bytes(self.want),
         }
@@ -252,10 +252,15 @@ impl Session {
         let running = self.running().map(|(role, _)| role);
         for role in Role::BOTH {
             if self.link(role).state != LinkState::Absent {
-                out.push(Output::CloseBackend {
-                    role,
-                    kill: running == Some(role),
-                });
+                let uploads_to = self.upload.as_ref().and_then(|upload| upload.to);
+                let parting = if running == Some(role) {
+                    Parting::Kill
+                } else if uploads_to == Some(role) {
+                    Parting::Silent
+                } else {
+                    Parting::Quit
+                };
+                out.push(Output::CloseBackend { role, parting });
                 *self.link_mut(role) = Link::default();
             }
         }

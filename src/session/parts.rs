@@ -68,6 +68,8 @@ pub(super) struct Upload {
     pub(super) left: usize,
     /// Another frame of the same packet follows.
     pub(super) more: bool,
+    /// The current frame's sequence id.
+    pub(super) seq: u8,
     /// It is a file for LOAD DATA LOCAL: ends with an empty packet.
     pub(super) is_file: bool,
 }
@@ -105,7 +107,11 @@ pub(super) enum What {
     /// A prepare for this client id; the facts wait in `Session::statements`.
     Prepare(u32),
     /// An execution of the statement with this id of the client's.
-    Execute { id: u32, kind: crate::sql::Kind },
+    Execute {
+        id: u32,
+        kind: crate::sql::Kind,
+        traits: crate::sql::Traits,
+    },
     /// COM_INIT_DB; the name is in the retained bytes.
     InitDb,
     /// COM_SET_OPTION with this option.

@@ -12,6 +12,10 @@ use crate::wire::{Execute, write_payload};
 /// Where the id lies in the commands that name a statement, counted from the packet's header.
 const ID: std::ops::Range<usize> = 5..9;
 
+/// Where COM_STMT_EXECUTE has its flags, counted likewise, and those of them that ask for a cursor.
+const FLAGS: usize = 9;
+const CURSOR_FLAGS: u8 = 0x07;
+
 fn read_id(bytes: &[u8]) -> Option<u32> {
     bytes.get(ID)?.try_into().ok().map(u32::from_le_bytes)
 }
@@ -85,7 +89,8 @@ impl Session {
             what: What::Prepare(id),
             retain: is_read,
             may_retry: is_read,
-            keeps_last: false,
+            // To prepare a question about the previous statement leaves the answer as it is.
+            keeps_last: is_diagnostic,
         };
         self.depart(cx, &front, departure, out)
     }
@@ -113,7 +118,10 @@ impl Session {
             );
         };
         let parsed = Execute::parse(front.payload(), statement.params, capabilities).ok();
-        let wants_cursor = front.bytes.get(9).is_some_and(|flags| flags & 0x07 != 0);
+        let wants_cursor = front
+            .bytes
+            .get(FLAGS)
+            .is_some_and(|flags| flags & CURSOR_FLAGS != 0);
         let has_types = parsed
             .as_ref()
             .is_some_and(|p| p.types.is_some() || p.type_flag_at.is_none());
@@ -183,12 +191,19 @@ impl Session {
             role,
             access: if is_read { Access::Read } else { Access::Write },
             expect: Some(Expect::Response),
-            what: What::Execute { id, kind },
+            what: What::Execute { id, kind, traits },
             retain: is_read,
             may_retry: is_read && route.reason == Reason::PlainRead,
             keeps_last: route.reason == Reason::Follows,
         };
         patch_id(front.bytes, server_id);
+        if wants_cursor
+            && role == Role::Replica
+            && let Some(flags) = front.bytes.get_mut(FLAGS)
+        {
+            // Cursors are on the primary only. A server may answer with the rows instead, and this question has few.
+            *flags &= !CURSOR_FLAGS;
+        }
         match insert_types {
             None => self.depart(cx, &front, departure, out),
             Some(types) => self.depart_with_types(front, departure, &types, out),
@@ -255,7 +270,7 @@ impl Session {
         let Some(statement) = self.statements.get_mut(id) else {
             return 0;
         };
-        let kind = statement.kind;
+        let (kind, traits) = (statement.kind, statement.traits);
         if expect == Expect::Response {
             // The types of a bulk execution replace those of single ones, and only that server knows them.
             statement.types = None;
@@ -265,7 +280,7 @@ impl Session {
             patch_id(front.bytes, server_id);
         }
         let what = if expect == Expect::Response {
-            What::Execute { id, kind }
+            What::Execute { id, kind, traits }
         } else {
             What::Plain
         };
@@ -349,10 +364,9 @@ impl Session {
             );
         };
         statement.long_data = false;
-        let place = Role::BOTH
-            .into_iter()
-            .find_map(|role| Some((role, statement.server_ids[role as usize]?)));
-        let Some((role, server_id)) = place else {
+        let role = Role::Primary;
+        let Some(server_id) = statement.server_ids[role as usize] else {
+            // A statement that only a replica has holds nothing to be reset, and the replica's flags are not the session's.
             self.local_ok(1, out);
             return front.total();
         };

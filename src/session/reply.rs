@@ -2,8 +2,8 @@
 
 use super::loss::restore_id;
 use super::{
-    Access, Attempt, BadReply, Cx, LinkState, Outcome, Output, Outputs, Reply, Role, Running,
-    Session, TrackEvent, Upload, What,
+    Access, Attempt, Beginning, Cx, LinkState, Outcome, Output, Outputs, Parting, Reply, Role,
+    Running, Session, TrackEvent, Upload, What,
 };
 use crate::sql::{self, Dialect, Kind, Traits};
 use crate::wire::{Capabilities, Status};
@@ -35,6 +35,10 @@ const REPLICA_ONLY: [u16; 14] = [
     1836, // Running in read-only mode
 ];
 
+pub(super) fn is_going_away(code: u16) -> bool {
+    GOING_AWAY.contains(&code)
+}
+
 impl Session {
     /// Looks at a server's unconsumed bytes; gives the number of bytes dealt with. `client` are the client's unconsumed bytes.
     pub fn on_backend(
@@ -54,7 +58,10 @@ impl Session {
                 self.on_reply(cx, rest, at, client, out)
             } else {
                 // Nothing was asked: the server says farewell, or something is wrong. Either way it is over.
-                out.push(Output::CloseBackend { role, kill: false });
+                out.push(Output::CloseBackend {
+                    role,
+                    parting: Parting::Silent,
+                });
                 self.on_backend_lost(
                     cx,
                     role,
@@ -84,23 +91,36 @@ impl Session {
             return 0;
         };
         let role = reply.role;
-        if reply.command.may_retry && reply.tracker.at_start() {
-            match rest.get(4) {
-                None => return 0,
-                Some(0xff) if rest.len() < 7 => return 0,
-                Some(_) => {}
-            }
-            let refused = reply.tracker.first_error(rest);
-            if refused.is_some_and(|code| REPLICA_ONLY.contains(&code)) && role == Role::Replica {
-                self.ask_primary_instead(client);
-                return self.on_sync(cx, rest, client, out);
-            }
-            if refused.is_some_and(|code| GOING_AWAY.contains(&code)) {
-                out.push(Output::CloseBackend { role, kill: false });
-                self.on_backend_lost(cx, role, "the server is going away", client, out);
-                return rest.len();
+        let may_retry = reply.command.may_retry;
+        if reply.tracker.at_start() {
+            match reply.tracker.beginning(rest) {
+                Beginning::Unknown => return 0,
+                // Said before the command arrived, or instead of an answer to a read.
+                Beginning::Error { code, in_turn }
+                    if is_going_away(code) && (may_retry || !in_turn) =>
+                {
+                    out.push(Output::CloseBackend {
+                        role,
+                        parting: Parting::Silent,
+                    });
+                    self.on_backend_lost(cx, role, "the server is going away", client, out);
+                    return rest.len();
+                }
+                Beginning::Error { code, .. }
+                    if may_retry
+                        && role == Role::Replica
+                        && REPLICA_ONLY.contains(&code)
+                        && self.may_fall_back(cx) =>
+                {
+                    self.ask_primary_instead(client);
+                    return self.on_sync(cx, rest, client, out);
+                }
+                Beginning::Error { .. } | Beginning::Other => {}
             }
         }
+        let Some(reply) = &mut self.reply else {
+            return 0;
+        };
         let walk = match reply.tracker.walk(rest) {
             Ok(walk) => walk,
             Err(bad) => {
@@ -121,21 +141,20 @@ impl Session {
                     }
                 }
             }
-            Some(TrackEvent::LocalInfile) if !self.may_ask_for_file() => {
-                let bad = BadReply(
-                    "a request for a file of the client that the statement does not explain",
-                );
-                self.on_bad_reply(cx, role, bad, client, out);
-                return rest.len();
-            }
             Some(TrackEvent::LocalInfile) => {
-                // What the client sends now is its file. Retained bytes of the statement must be out of the way first.
+                // What the client sends now is its file. Retained bytes of the statement must be out of the way first, and what
+                // other statements of the batch do to the session cannot be read in them any more.
+                if self.notes_at_end() {
+                    self.state.set_opaque();
+                    self.state.set_user_variables_unknown();
+                }
                 self.release_command(out);
                 self.upload = Some(Upload {
                     to: Some(role),
                     access: Access::Write,
                     left: 0,
                     more: false,
+                    seq: 0,
                     is_file: true,
                 });
             }
@@ -163,22 +182,20 @@ impl Session {
         self.swallow_refusal(reply.role, reply.tracker.expect());
     }
 
-    /// A LOAD DATA LOCAL may ask, and only on behalf of a client that said it can.
-    fn may_ask_for_file(&self) -> bool {
-        let Some(reply) = &self.reply else {
+    /// A LOAD DATA LOCAL may make the server ask, and only on behalf of a client that said it can.
+    pub(super) fn may_be_asked_for_file(&self, what: What) -> bool {
+        if !self.capabilities.contains(Capabilities::LOCAL_FILES) {
             return false;
-        };
-        let kind = match reply.command.what {
-            What::Query { kind, .. } | What::LongQuery(kind) | What::Execute { kind, .. } => kind,
-            What::Prepare(_) | What::InitDb | What::SetOption(_) | What::Reset | What::Plain => {
-                return false;
+        }
+        match what {
+            What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
+                traits.contains(Traits::LOAD) || matches!(kind, Kind::Execute | Kind::Unknown)
             }
-        };
-        self.capabilities.contains(Capabilities::LOCAL_FILES)
-            && matches!(
-                kind,
-                Kind::Write | Kind::Batch | Kind::Execute | Kind::Unknown
-            )
+            What::LongQuery(kind) => matches!(kind, Kind::Write | Kind::Batch | Kind::Unknown),
+            What::Prepare(_) | What::InitDb | What::SetOption(_) | What::Reset | What::Plain => {
+                false
+            }
+        }
     }
 
     /// The client has part of the reply, so a read can no longer be moved elsewhere.
@@ -258,7 +275,7 @@ impl Session {
         }
     }
 
-    fn note_status(&mut self, status: Status) {
+    pub(super) fn note_status(&mut self, status: Status) {
         let was_in = self.status.contains(Status::IN_TRANS);
         self.status = status;
         if was_in && !status.contains(Status::IN_TRANS) {
@@ -310,7 +327,15 @@ impl Session {
                 let name = client.get(5..command.retained).unwrap_or_default();
                 self.state.use_schema(name);
             }
-            What::SetOption(option) if ok => self.state.set_option(option),
+            What::SetOption(option) if ok => {
+                self.state.set_option(option);
+                // It outlives COM_RESET_CONNECTION and COM_CHANGE_USER, so connections opened from here on log in with it.
+                let flag = Capabilities::MULTI_STATEMENTS;
+                self.capabilities = match option {
+                    0 => self.capabilities | flag,
+                    _ => self.capabilities.without(flag),
+                };
+            }
             What::Reset if ok => self.was_reset(),
             What::Reset => {
                 // A server that cannot reset is not fit to go on with: what it still holds is not known.

@@ -62,8 +62,7 @@ impl Session {
         if !self.attempt.force_primary && !group.replicas.is_empty() {
             return Ok(());
         }
-        let only_replicas = self.account(cx.snapshot).read_from == ReadFrom::ReplicaOnly;
-        if only_replicas || group.no_replica == NoReplica::Error {
+        if !self.may_fall_back(cx) {
             let why = if group.replicas.is_empty() {
                 "none is configured"
             } else {
@@ -79,5 +78,11 @@ impl Session {
             reason: Reason::NoReplica,
         };
         Ok(())
+    }
+
+    /// Whether the primary may answer a read that no replica answers.
+    pub(super) fn may_fall_back(&self, cx: &Cx<'_>) -> bool {
+        self.account(cx.snapshot).read_from != ReadFrom::ReplicaOnly
+            && self.group(cx.snapshot).no_replica != NoReplica::Error
     }
 }

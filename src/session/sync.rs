@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use super::reply::is_going_away;
 use super::{
-    Access, Cx, Expect, Failure, Fault, LinkState, Output, Outputs, READ_ATTEMPTS, Ready, Replay,
-    Role, Session, TrackEvent, Tracker, command::Front,
+    Access, Cx, Expect, Failure, Fault, LinkState, Output, Outputs, Parting, READ_ATTEMPTS, Ready,
+    Replay, Role, Session, TrackEvent, Tracker, command::Front,
 };
 use crate::pool::HostId;
 use crate::wire::{Capabilities, Command, ErrPacket, Header, PacketWriter, Status};
@@ -112,7 +113,7 @@ impl Session {
             Some(Said::Refusal(expect)) => expect,
             Some(Said::State) | None => Expect::Terminal,
         };
-        Tracker::new(expect, self.link(role).capabilities)
+        Tracker::new(expect, self.link(role).capabilities).without_files()
     }
 
     /// Whether the statement is prepared on that connection; if not, that is on its way and the command waits.
@@ -172,29 +173,25 @@ impl Session {
                 }
                 self.sync = Some(sync);
             }
-            Some(TrackEvent::LocalInfile) => {
-                self.sync = Some(sync);
-                self.on_bad_reply(
-                    cx,
-                    role,
-                    super::BadReply("a file request for a statement of Atlas"),
-                    client,
-                    out,
-                );
-                return input.len();
-            }
+            // Trackers of what Atlas says refuse such a request.
+            Some(TrackEvent::LocalInfile) => self.sync = Some(sync),
             Some(TrackEvent::End) => {
                 let outcome = sync.tracker.outcome();
                 if let Some(status) = outcome.status {
                     self.link_mut(role).status = status;
-                }
-                let was_asked = !matches!(sync.said.front(), Some(Said::Refusal(_)));
-                if outcome.error.is_some() && was_asked {
-                    let fault = server_fault(input.get(..walk.consumed).unwrap_or_default());
-                    self.sync_refused(cx, role, &fault, client, out);
-                    return input.len();
+                    if role == Role::Primary {
+                        self.note_status(status);
+                    }
                 }
                 let was = sync.said.pop_front();
+                if let (Some(code), Some(was)) = (outcome.error, was)
+                    && !matches!(was, Said::Refusal(_))
+                {
+                    let answer = input.get(..walk.consumed).unwrap_or_default();
+                    return self
+                        .sync_refused(cx, role, was, (code, answer), client, out)
+                        .unwrap_or(input.len());
+                }
                 sync.tracker = self.tracker_for(role, sync.said.front().copied());
                 if !sync.said.is_empty() {
                     self.sync = Some(sync);
@@ -207,24 +204,40 @@ impl Session {
         walk.consumed
     }
 
-    /// The server would not take the session's state or statement: the connection is not what the session needs.
+    /// The server would not take what Atlas said. Without the session's state the connection is of no use; that a statement
+    /// cannot be prepared is the statement's own fault, and whatever the connection holds (a transaction!) stays. `None` when
+    /// the connection is gone.
     fn sync_refused(
         &mut self,
         cx: &Cx<'_>,
         role: Role,
-        fault: &Fault,
+        said: Said,
+        (code, answer): (u16, &[u8]),
         client: &mut [u8],
         out: &mut Outputs,
-    ) {
-        self.drop_link(role, out);
+    ) -> Option<usize> {
+        if is_going_away(code) {
+            out.push(Output::CloseBackend {
+                role,
+                parting: Parting::Silent,
+            });
+            self.on_backend_lost(cx, role, "the server is going away", client, out);
+            return None;
+        }
+        let fault = server_fault(answer);
+        let stays = matches!(said, Said::Prepare(_));
+        if !stays {
+            self.drop_link(role, out);
+        }
         match role {
             // It may not have what the primary has yet: a schema, a table, a role.
-            Role::Replica => {
+            Role::Replica if self.may_fall_back(cx) => {
                 self.attempt.force_primary = true;
                 self.attempt.why = fault.to_string();
             }
-            Role::Primary => self.fail_command(cx, fault, client, out),
+            Role::Replica | Role::Primary => self.fail_command(cx, &fault, client, out),
         }
+        stays.then_some(answer.len())
     }
 
     /// A connection is there.

@@ -16,7 +16,7 @@
 //! Followed: "COM_QUERY Response", "COM_STMT_PREPARE Response", "Text Resultset" of the MySQL protocol pages, and what
 //! MySQL 9.7 and MariaDB 10.11 were seen to send.
 
-use super::expect::{BadReply, Expect, Outcome, TrackEvent, Walk};
+use super::expect::{BadReply, Beginning, Expect, Outcome, TrackEvent, Walk};
 use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, PrepareOk, Status};
 
 /// So much of a terminal packet is needed in one piece; the flags lie within the first 23 bytes.
@@ -56,7 +56,12 @@ pub struct Tracker {
     /// A flag says whether definitions follow: MariaDB leaves out what the client has cached, MySQL does as
     /// `resultset_metadata` says.
     metadata_flag: bool,
+    /// The statement may make the server ask for a file of the client.
+    may_ask_for_file: bool,
+    /// The last packet's sequence id.
     seq: u8,
+    /// The next packet's; `None` while packets of the client come between.
+    next: Option<u8>,
     at_start: bool,
     outcome: Outcome,
 }
@@ -85,10 +90,31 @@ impl Tracker {
             deprecate_eof: capabilities.contains(Capabilities::DEPRECATE_EOF),
             metadata_flag: capabilities.contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
                 || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA),
+            may_ask_for_file: true,
             seq: 0,
+            next: Some(1),
             at_start: true,
             outcome: Outcome::default(),
         }
+    }
+
+    /// The same for a statement that has no business with files of the client.
+    #[must_use]
+    pub fn without_files(mut self) -> Self {
+        self.may_ask_for_file = false;
+        self
+    }
+
+    /// The client has more packets to send before the reply goes on, or begins: a command of several frames, a file. Until
+    /// [`Self::follows`] any sequence id is taken.
+    pub fn waits_for_client(&mut self) {
+        self.next = None;
+    }
+
+    /// The client's last packet had this sequence id.
+    pub fn follows(&mut self, seq: u8) {
+        self.next = Some(seq.wrapping_add(1));
+        self.seq = seq;
     }
 
     fn ended(mut self) -> Self {
@@ -118,11 +144,7 @@ impl Tracker {
     /// The sequence number for the next packet to the client.
     #[must_use]
     pub fn next_seq(&self) -> u8 {
-        if self.at_start {
-            1
-        } else {
-            self.seq.wrapping_add(1)
-        }
+        self.next.unwrap_or_else(|| self.seq.wrapping_add(1))
     }
 
     /// What the reply said so far.
@@ -131,15 +153,19 @@ impl Tracker {
         self.outcome
     }
 
-    /// The error code, if these bytes are the start of a reply that is an ERR packet.
+    /// What can be told of a reply that has not begun, without walking it: whether it is an error, and which.
     #[must_use]
-    pub fn first_error(&self, bytes: &[u8]) -> Option<u16> {
-        if !self.at_start {
-            return None;
-        }
-        match bytes.get(4..7) {
-            Some(&[0xff, low, high]) => Some(u16::from_le_bytes([low, high])),
-            _ => None,
+    pub fn beginning(&self, bytes: &[u8]) -> Beginning {
+        let Some(header) = Header::parse(bytes) else {
+            return Beginning::Unknown;
+        };
+        match (header.len, bytes.get(4..)) {
+            (3.., None | Some([] | [0xff] | [0xff, _])) => Beginning::Unknown,
+            (3.., Some(&[0xff, low, high, ..])) => Beginning::Error {
+                code: u16::from_le_bytes([low, high]),
+                in_turn: self.next.is_none_or(|next| next == header.seq),
+            },
+            _ => Beginning::Other,
         }
     }
 
@@ -175,6 +201,9 @@ impl Tracker {
                     event: None,
                 });
             };
+            if self.next.is_some_and(|next| next != header.seq) {
+                return Self::bad(at, BadReply("sequence id"));
+            }
             if self.continued {
                 self.pass(header);
                 at += 4;
@@ -191,7 +220,10 @@ impl Tracker {
             let seen = payload
                 .get(..header.len.min(payload.len()))
                 .unwrap_or_default();
-            let event = self.packet(header, seen, at + 4)?;
+            let event = match self.packet(header, seen, at + 4) {
+                Ok(event) => event,
+                Err(bad) => return Self::bad(at, bad),
+            };
             self.pass(header);
             at += 4;
             match event {
@@ -207,6 +239,7 @@ impl Tracker {
                 Some(TrackEvent::LocalInfile) => {
                     let end = at.saturating_add(header.len);
                     self.body_left = 0;
+                    self.next = None;
                     return Ok(Walk {
                         consumed: end,
                         event: Some(TrackEvent::LocalInfile),
@@ -216,10 +249,22 @@ impl Tracker {
         }
     }
 
+    /// The packet at `at` is no good; what stands before it is, and is passed on first.
+    fn bad(at: usize, bad: BadReply) -> Result<Walk, BadReply> {
+        if at == 0 {
+            return Err(bad);
+        }
+        Ok(Walk {
+            consumed: at,
+            event: None,
+        })
+    }
+
     fn pass(&mut self, header: Header) {
         self.body_left = header.len;
         self.continued = header.len == MAX_PAYLOAD;
         self.seq = header.seq;
+        self.next = Some(header.seq.wrapping_add(1));
         self.at_start = false;
     }
 
@@ -313,11 +358,19 @@ impl Tracker {
             Some(0x00) if self.expect == Expect::Prepare => self.prepared(seen, at),
             Some(0x00) => self.ok(seen),
             Some(0xfe) if self.expect == Expect::Terminal => {
+                if header.len != 5 && !self.deprecate_eof {
+                    return Err(BadReply("EOF packet"));
+                }
                 self.end_of_rows(header, seen)?;
                 self.state = State::End;
                 Ok(None)
             }
             Some(0xfb) if self.expect == Expect::Response => {
+                if !self.may_ask_for_file {
+                    return Err(BadReply(
+                        "a request for a file of the client that the statement does not explain",
+                    ));
+                }
                 if seen.len() < header.len {
                     return Err(BadReply("file name too long"));
                 }

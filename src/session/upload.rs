@@ -19,6 +19,7 @@ impl Session {
                 let continues = upload.more;
                 upload.more = header.len == MAX_PAYLOAD;
                 upload.left = header.len;
+                upload.seq = header.seq;
                 end += 4;
                 // Behind a full frame an empty one only says that the packet ended there. Elsewhere it ends a file.
                 if header.len == 0 && !(upload.is_file && continues) {
@@ -42,8 +43,14 @@ impl Session {
                 access: upload.access,
             });
         }
-        if done {
-            self.upload = None;
+        if done && let Some(upload) = self.upload.take() {
+            // What the server says from here on follows the client's last packet.
+            match &mut self.reply {
+                Some(reply) if upload.to == Some(reply.role) && upload.seq > 0 => {
+                    reply.tracker.follows(upload.seq);
+                }
+                _ => {}
+            }
         }
         end
     }

@@ -13,7 +13,7 @@ use super::{Deferred, READS_PER_TURN, Target, Worker};
 use crate::config::{BackendTlsMode, HostAddress};
 use crate::pool::HostId;
 use crate::route::Candidate;
-use crate::session::{Failure, Role, TlsWish, Upstream};
+use crate::session::{Failure, Parting, Role, TlsWish, Upstream};
 
 /// While the primary does not answer it is tried again after so long, up to `primary_wait`.
 const RETRY: Duration = Duration::from_millis(200);
@@ -418,7 +418,7 @@ impl Worker {
     }
 
     fn lost(&mut self, key: Key, client: Key, role: Role) {
-        self.drop_backend(key);
+        self.drop_backend(key, Parting::Silent);
         if let Some(owner) = self.clients.get_mut(client) {
             owner.backends[role as usize] = None;
         }
@@ -428,10 +428,10 @@ impl Worker {
         self.pump_client(client);
     }
 
-    pub(super) fn drop_backend(&mut self, key: Key) {
+    pub(super) fn drop_backend(&mut self, key: Key, parting: Parting) {
         if let Some(mut backend) = self.backends.remove(key) {
-            if backend.login.is_none() && !backend.conn.is_behind() {
-                // COM_QUIT, so that the server does not count an aborted connection.
+            let may_speak = backend.login.is_none() && !backend.conn.is_behind();
+            if may_speak && parting == Parting::Quit {
                 backend.conn.write(&[1, 0, 0, 0, 1]);
             }
             backend.conn.close();

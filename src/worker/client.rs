@@ -8,7 +8,7 @@ use super::conn::{Conn, Received, Socket};
 use super::slots::Key;
 use super::timer::Timer;
 use super::{READS_PER_TURN, Target, Worker};
-use crate::session::{Cx, Fault, Outputs, Peer, Role, Session, Wants, client_id};
+use crate::session::{Cx, Fault, Outputs, Parting, Peer, Role, Session, Wants, client_id};
 use crate::wire::Capabilities;
 
 /// A client must have logged in by then.
@@ -252,7 +252,7 @@ impl Worker {
             return;
         };
         for backend in client.backends.into_iter().flatten() {
-            self.drop_backend(backend);
+            self.drop_backend(backend, Parting::Silent);
         }
         client.conn.close();
         self.uncount();

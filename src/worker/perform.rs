@@ -3,7 +3,7 @@
 use super::backend::Purpose;
 use super::slots::Key;
 use super::{Deferred, Message, Worker};
-use crate::session::{Access, Output, Role, worker_of};
+use crate::session::{Access, Output, Parting, Role, worker_of};
 
 impl Worker {
     /// Carries out the outputs in order. `input` are the bytes of the server that `ForwardToClient` refers to.
@@ -69,7 +69,9 @@ impl Worker {
                 }
                 Output::Consume(n) => consumed += n,
                 Output::Open { role, avoid } => self.open(key, role, avoid, 0),
-                Output::CloseBackend { role, kill } => self.close_backend_of(key, role, kill),
+                Output::CloseBackend { role, parting } => {
+                    self.close_backend_of(key, role, parting);
+                }
                 Output::StartTls => self.start_client_tls(key, &mut consumed),
                 Output::LoggedIn(account) => {
                     log::trace!("a client logged in as account {account}");
@@ -105,11 +107,11 @@ impl Worker {
         false
     }
 
-    fn close_backend_of(&mut self, key: Key, role: Role, kill: bool) {
+    fn close_backend_of(&mut self, key: Key, role: Role, parting: Parting) {
         let Some(backend_key) = self.backend_of(key, role) else {
             return;
         };
-        if kill
+        if parting == Parting::Kill
             && let Some(Purpose::Session { thread_id, .. }) =
                 self.backends.get(backend_key).map(|b| b.purpose)
         {
@@ -118,7 +120,7 @@ impl Worker {
         if let Some(client) = self.clients.get_mut(key) {
             client.backends[role as usize] = None;
         }
-        self.drop_backend(backend_key);
+        self.drop_backend(backend_key, parting);
     }
 
     fn start_client_tls(&mut self, key: Key, consumed: &mut usize) {

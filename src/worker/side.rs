@@ -5,7 +5,7 @@ use super::Worker;
 use super::backend::Purpose;
 use super::slots::Key;
 use crate::route::Role;
-use crate::session::{Credentials, Session, TlsWish, Upstream, Wish};
+use crate::session::{Credentials, Parting, Session, TlsWish, Upstream, Wish};
 use crate::wire::Capabilities;
 
 /// Side connections of one worker at a time; beyond, statements of vanished clients run to their end.
@@ -18,7 +18,7 @@ impl Worker {
             self.backends.get(key).map(|b| b.purpose),
             Some(Purpose::Kill { sent: true, .. })
         ) {
-            self.drop_backend(key);
+            self.drop_backend(key, Parting::Quit);
             return false;
         }
         true
