@@ -1,6 +1,6 @@
-//! What the tracker is told and what it tells: kinds of replies, events, outcomes. No behaviour.
+//! What the tracker is told and what it tells: kinds of replies, events, outcomes. Walking is in `track`.
 
-use crate::wire::{PrepareOk, Status};
+use crate::wire::{Header, PrepareOk, Reader, Status};
 
 /// What a command's reply looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,23 @@ pub enum Beginning {
     Other,
 }
 
+impl Beginning {
+    /// Of these bytes, when the reply's first packet should have this sequence id (if that is known).
+    pub(super) fn of(bytes: &[u8], seq: Option<u8>) -> Self {
+        let Some(header) = Header::parse(bytes) else {
+            return Self::Unknown;
+        };
+        match (header.len, bytes.get(4..)) {
+            (3.., None | Some([] | [0xff] | [0xff, _])) => Self::Unknown,
+            (3.., Some(&[0xff, low, high, ..])) => Self::Error {
+                code: u16::from_le_bytes([low, high]),
+                in_turn: seq.is_none_or(|seq| seq == header.seq),
+            },
+            _ => Self::Other,
+        }
+    }
+}
+
 /// What the ends of the results said, for the session's view of the connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -80,4 +97,21 @@ pub struct Outcome {
     pub schema_dropped: bool,
     /// Some result was followed by another.
     pub many: bool,
+}
+
+/// The fixed head of an OK packet. `wire::OkPacket` wants the whole packet, of which the tracker sees the first bytes only.
+pub(super) struct OkHead {
+    pub(super) insert_id: u64,
+    pub(super) status: Status,
+}
+
+impl OkHead {
+    pub(super) fn parse(seen: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new("OK", seen);
+        reader.u8("header").ok()?;
+        reader.lenenc("affected rows").ok()?;
+        let insert_id = reader.lenenc("insert id").ok()?;
+        let status = Status(reader.u16("status").ok()?);
+        Some(Self { insert_id, status })
+    }
 }

@@ -22,6 +22,7 @@ mod login;
 mod loss;
 mod parts;
 mod prepared;
+mod replay;
 mod reply;
 mod routing;
 mod state;
@@ -38,7 +39,7 @@ pub use io::{Access, Output, Outputs, Parting};
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
 use parts::{Attempt, Identity, Last, Link, LinkState, Reply, Running, Upload, What};
-pub use state::Replay;
+pub use replay::Replay;
 pub use track::Tracker;
 pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
 

@@ -4,21 +4,9 @@
 //! State is a short history of statements that give the same state on another connection. An entry leaves when a later
 //! one replaces it. What cannot be said again elsewhere becomes a pin: its state lives on the primary only.
 
+use super::replay::{Replay, is_reading, literal_word, neutral};
 use crate::route::Pins;
 use crate::sql::{Charset, Effect, Scope, Value};
-
-/// Something to say to a connection before it is used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Replay {
-    /// A statement.
-    Query(Vec<u8>),
-    /// COM_INIT_DB.
-    InitDb(Vec<u8>),
-    /// COM_SET_OPTION.
-    SetOption(u16),
-    /// COM_RESET_CONNECTION, because the other connection was reset and MySQL then forgets the log-in's character set.
-    Reset,
-}
 
 #[derive(Debug)]
 struct Entry {
@@ -321,10 +309,9 @@ impl State {
     }
 
     fn can_replay(&self, value: Value<'_>, bound: bool) -> bool {
-        value.replayable
-            && !(bound && value.text.contains(&b'?'))
-            && !(value.user_vars && self.pins.any_of(Pins::USER_VARIABLES))
-            && !self.looks_at_assigned(value.text)
+        let has_marker = bound && value.text.contains(&b'?');
+        let is_unknown = value.user_vars && self.pins.any_of(Pins::USER_VARIABLES);
+        value.replayable && !has_marker && !is_unknown && !self.looks_at_assigned(value.text)
     }
 
     /// The value may hang on something that the same text has assigned before it.
@@ -458,44 +445,4 @@ impl State {
             });
         }
     }
-}
-
-impl Replay {
-    fn len(&self) -> usize {
-        match self {
-            Self::Query(text) | Self::InitDb(text) => text.len(),
-            Self::SetOption(_) | Self::Reset => 2,
-        }
-    }
-}
-
-/// State of this key decides how texts are read.
-fn is_reading(key: &[u8]) -> bool {
-    matches!(key, b"names" | b"character set" | b"sql_mode") || key.starts_with(b"character_set")
-}
-
-/// A text that reads the same under every character set and sql_mode.
-fn neutral(text: &[u8]) -> bool {
-    text.is_ascii() && !text.iter().any(|b| matches!(b, b'"' | b'\\' | b'|'))
-}
-
-/// The content of a plain quoted string or of a bare word; `None` for anything more.
-fn literal_word(text: &[u8]) -> Option<Vec<u8>> {
-    let text = text.trim_ascii();
-    let inner = match text {
-        [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] | [b'`', inner @ .., b'`'] => inner,
-        bare => {
-            if !bare.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') {
-                return None;
-            }
-            bare
-        }
-    };
-    if inner
-        .iter()
-        .any(|b| matches!(b, b'\'' | b'"' | b'\\' | b'`'))
-    {
-        return None;
-    }
-    Some(inner.to_vec())
 }

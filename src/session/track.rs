@@ -16,7 +16,7 @@
 //! Followed: "COM_QUERY Response", "COM_STMT_PREPARE Response", "Text Resultset" of the MySQL protocol pages, and what
 //! MySQL 9.7 and MariaDB 10.11 were seen to send.
 
-use super::expect::{BadReply, Beginning, Expect, Outcome, TrackEvent, Walk};
+use super::expect::{BadReply, Beginning, Expect, OkHead, Outcome, TrackEvent, Walk};
 use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, PrepareOk, Status};
 
 /// So much of a terminal packet is needed in one piece; the flags lie within the first 23 bytes.
@@ -156,17 +156,7 @@ impl Tracker {
     /// What can be told of a reply that has not begun, without walking it: whether it is an error, and which.
     #[must_use]
     pub fn beginning(&self, bytes: &[u8]) -> Beginning {
-        let Some(header) = Header::parse(bytes) else {
-            return Beginning::Unknown;
-        };
-        match (header.len, bytes.get(4..)) {
-            (3.., None | Some([] | [0xff] | [0xff, _])) => Beginning::Unknown,
-            (3.., Some(&[0xff, low, high, ..])) => Beginning::Error {
-                code: u16::from_le_bytes([low, high]),
-                in_turn: self.next.is_none_or(|next| next == header.seq),
-            },
-            _ => Beginning::Other,
-        }
+        Beginning::of(bytes, self.next)
     }
 
     /// Walks `bytes` until an event, their end, or a packet whose needed first bytes are not all there.
@@ -500,23 +490,6 @@ impl Tracker {
         } else {
             self.state = State::End;
         }
-    }
-}
-
-/// The fixed head of an OK packet. `wire::OkPacket` wants the whole packet, of which the tracker sees the first bytes only.
-struct OkHead {
-    insert_id: u64,
-    status: Status,
-}
-
-impl OkHead {
-    fn parse(seen: &[u8]) -> Option<Self> {
-        let mut reader = crate::wire::Reader::new("OK", seen);
-        reader.u8("header").ok()?;
-        reader.lenenc("affected rows").ok()?;
-        let insert_id = reader.lenenc("insert id").ok()?;
-        let status = Status(reader.u16("status").ok()?);
-        Some(Self { insert_id, status })
     }
 }
 
