@@ -6,7 +6,7 @@
 
 use super::replay::{Replay, is_reading, literal_word, neutral};
 use crate::route::Pins;
-use crate::sql::{Charset, Effect, Scope, Value};
+use crate::sql::{Charset, Effect, Scope, TableName, Value};
 
 #[derive(Debug)]
 struct Entry {
@@ -26,6 +26,9 @@ const HISTORY_BYTES: usize = 16 * 1024;
 /// Temporary tables that are counted by name; beyond, the pin stays until the session is reset.
 const TEMPORARY_NAMES: usize = 64;
 
+/// A schema and a table.
+type TemporaryName = (Vec<u8>, Vec<u8>);
+
 /// See the module's words.
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -34,7 +37,9 @@ pub(super) struct State {
     bytes: usize,
     serial: u32,
     pins: Pins,
-    temporary: Vec<Vec<u8>>,
+    temporary: Vec<TemporaryName>,
+    /// There may be temporary tables beside those that are counted.
+    temporary_uncounted: bool,
     charset: Charset,
     /// `None` when only the server knows.
     ansi_quotes: Option<bool>,
@@ -223,8 +228,8 @@ impl State {
             } => self.pins.set(Pins::ONE_SHOT),
             Effect::SetTransaction { .. } => {}
             Effect::Use(name) => self.use_schema(name),
-            Effect::CreateTemporary(name) => self.add_temporary(name),
-            Effect::DropTables { name, .. } => self.drop_temporary(name),
+            Effect::CreateTemporary(table) => self.add_temporary(table),
+            Effect::DropTables { table, .. } => self.drop_temporary(table),
             Effect::LockTables => self.pins.set(Pins::LOCKED_TABLES),
             Effect::UnlockTables => self.pins.clear(Pins::LOCKED_TABLES),
             Effect::Prepare(_) | Effect::HandlerOpen => self.pins.set(Pins::NAMED_OBJECTS),
@@ -242,11 +247,11 @@ impl State {
                     self.schema_dropped();
                 }
             }
-            // A renamed temporary table keeps its pin under the old name until the session is reset: safe, and rare.
-            Effect::RenameTables
-            | Effect::Deallocate(_)
-            | Effect::HandlerClose
-            | Effect::SetPassword => {}
+            // One of them may have another name now.
+            Effect::RenameTables => {
+                self.temporary_uncounted |= self.pins.any_of(Pins::TEMPORARY_TABLES);
+            }
+            Effect::Deallocate(_) | Effect::HandlerClose | Effect::SetPassword => {}
             Effect::Opaque => {
                 self.set_opaque();
                 self.pins.set(Pins::USER_VARIABLES);
@@ -385,23 +390,31 @@ impl State {
         }))
     }
 
-    fn add_temporary(&mut self, name: &[u8]) {
+    fn add_temporary(&mut self, table: TableName<'_>) {
         self.pins.set(Pins::TEMPORARY_TABLES);
-        let name = name.to_ascii_lowercase();
-        if self.temporary.len() <= TEMPORARY_NAMES && !self.temporary.contains(&name) {
-            self.temporary.push(name);
+        match self.resolve(table) {
+            Some(table) if self.temporary.len() < TEMPORARY_NAMES => {
+                if !self.temporary.contains(&table) {
+                    self.temporary.push(table);
+                }
+            }
+            _ => self.temporary_uncounted = true,
         }
     }
 
-    fn drop_temporary(&mut self, name: &[u8]) {
-        // One name beyond the limit stays in the list, so that the pin stays too.
-        if self.temporary.len() <= TEMPORARY_NAMES {
-            let name = name.to_ascii_lowercase();
-            self.temporary.retain(|t| *t != name);
-            if self.temporary.is_empty() {
-                self.pins.clear(Pins::TEMPORARY_TABLES);
-            }
+    fn drop_temporary(&mut self, table: TableName<'_>) {
+        let table = self.resolve(table);
+        self.temporary.retain(|t| Some(t) != table.as_ref());
+        if self.temporary.is_empty() && !self.temporary_uncounted {
+            self.pins.clear(Pins::TEMPORARY_TABLES);
         }
+    }
+
+    /// A table's name with its schema, as written: where case does not matter to the server a pin may stay for nothing.
+    fn resolve(&self, table: TableName<'_>) -> Option<TemporaryName> {
+        let current = self.schema.as_deref().filter(|_| !self.schema_unknown);
+        let schema = table.schema.or(current)?;
+        Some((schema.to_vec(), table.name.to_vec()))
     }
 
     fn record(&mut self, key: &[u8], replay: Replay, neutral: bool, depends: bool) {

@@ -2,7 +2,7 @@
 
 use super::keyword::Kw;
 use super::scan::{Scanner, Tok, Token};
-use super::{Dialect, Traits, word};
+use super::{Dialect, TableName, Traits, word};
 
 /// Walks a text token by token, with the current token at hand.
 pub(super) struct Cursor<'a> {
@@ -142,11 +142,18 @@ impl<'a> Cursor<'a> {
 
     /// Steps over `a`, `a.b` or `a.b.c` and gives the last part.
     pub(super) fn eat_last_name(&mut self) -> Option<&'a [u8]> {
+        self.eat_table_name().map(|table| table.name)
+    }
+
+    /// Steps over `a`, `a.b` or `a.b.c` and gives the last two parts.
+    pub(super) fn eat_table_name(&mut self) -> Option<TableName<'a>> {
+        let mut schema = None;
         let mut name = self.eat_name()?;
         while self.eat(Tok::Dot) {
+            schema = Some(name);
             name = self.eat_name()?;
         }
-        Some(name)
+        Some(TableName { schema, name })
     }
 
     /// Steps over `IF EXISTS` or `IF NOT EXISTS`.

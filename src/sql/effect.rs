@@ -41,14 +41,14 @@ pub enum Effect<'a> {
     },
     /// `USE name`.
     Use(&'a [u8]),
-    /// `CREATE TEMPORARY TABLE … name`; the last part of the name.
-    CreateTemporary(&'a [u8]),
-    /// `DROP [TEMPORARY] TABLE … name`, once for each table; the last part of the name.
+    /// `CREATE TEMPORARY TABLE … name`.
+    CreateTemporary(TableName<'a>),
+    /// `DROP [TEMPORARY] TABLE … name`, once for each table.
     DropTables {
         /// With the word TEMPORARY.
         temporary: bool,
         /// The table.
-        name: &'a [u8],
+        table: TableName<'a>,
     },
     /// `RENAME TABLE`, `ALTER TABLE … RENAME`: a temporary table may have another name now.
     RenameTables,
@@ -75,6 +75,15 @@ pub enum Effect<'a> {
     DropDatabase(&'a [u8]),
     /// State may change in a way that is not known.
     Opaque,
+}
+
+/// The name of a table as a statement has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableName<'a> {
+    /// The schema in front of it; without one it is the session's.
+    pub schema: Option<&'a [u8]>,
+    /// The last part.
+    pub name: &'a [u8],
 }
 
 /// A value in a SET.

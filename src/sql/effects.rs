@@ -201,8 +201,8 @@ impl<'a> Walk<'a, '_> {
         if self.object() && !self.c.is_at_end() {
             self.c.step();
             self.c.eat_if_exists();
-            match self.c.eat_last_name() {
-                Some(name) => (self.sink)(Effect::CreateTemporary(name)),
+            match self.c.eat_table_name() {
+                Some(table) => (self.sink)(Effect::CreateTemporary(table)),
                 None => (self.sink)(Effect::Opaque),
             }
         }
@@ -222,8 +222,8 @@ impl<'a> Walk<'a, '_> {
         } else if self.c.is_one_of(&["table", "tables", "sequence"]) {
             self.c.step();
             self.c.eat_if_exists();
-            while let Some(name) = self.c.eat_last_name() {
-                (self.sink)(Effect::DropTables { temporary, name });
+            while let Some(table) = self.c.eat_table_name() {
+                (self.sink)(Effect::DropTables { temporary, table });
                 if !self.c.eat(Tok::Comma) {
                     break;
                 }

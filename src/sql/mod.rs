@@ -51,7 +51,7 @@ mod tests;
 
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};
-pub use effect::{Effect, Kill, Scope, Value};
+pub use effect::{Effect, Kill, Scope, TableName, Value};
 pub use effects::effects;
 pub use literal::{decode, push_name, push_string};
 pub use local::{explain_route_target, kill_target};

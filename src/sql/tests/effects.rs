@@ -1,12 +1,16 @@
 //! What statements do to the state of their session.
 
 use super::*;
-use crate::sql::{Effect, Scope, effects};
+use crate::sql::{Effect, Scope, TableName, effects};
 
 /// The effects of a text, one a line in a short form.
 pub(super) fn of(sql: &[u8], d: &Dialect) -> Vec<String> {
     let mut out = Vec::new();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text_of = |table: TableName<'_>| {
+        let schema = table.schema.map_or_else(String::new, |s| text(s) + ".");
+        schema + &text(table.name)
+    };
     let name = |name: Option<&[u8]>| name.map_or_else(|| "DEFAULT".to_owned(), text);
     effects(sql, d, &mut |effect| {
         let value = |v: crate::sql::Value<'_>| {
@@ -36,12 +40,12 @@ pub(super) fn of(sql: &[u8], d: &Dialect) -> Vec<String> {
                 format!("{}transaction: {}", prefix(scope), text(t))
             }
             Effect::Use(schema) => format!("use {}", text(schema)),
-            Effect::CreateTemporary(table) => format!("temporary {}", text(table)),
-            Effect::DropTables { temporary, name } => {
+            Effect::CreateTemporary(table) => format!("temporary {}", text_of(table)),
+            Effect::DropTables { temporary, table } => {
                 format!(
                     "drop {}{}",
                     if temporary { "temporary " } else { "" },
-                    text(name)
+                    text_of(table)
                 )
             }
             Effect::Prepare(statement) => format!("prepare {}", text(statement)),
@@ -79,15 +83,15 @@ fn statements_that_change_state() {
         ("CREATE TEMPORARY TABLE tt(i INT)", &["temporary tt"]),
         (
             "CREATE TEMPORARY TABLE IF NOT EXISTS `a`.`b` SELECT 1",
-            &["temporary b"],
+            &["temporary a.b"],
         ),
         (
             "CREATE OR REPLACE TEMPORARY TABLE a . tt LIKE u",
-            &["temporary tt"],
+            &["temporary a.tt"],
         ),
         ("CREATE TABLE tt(i INT)", &[]),
         ("CREATE TABLE temporary(i INT)", &[]),
-        ("DROP TABLE a, b.c, `d`", &["drop a", "drop c", "drop d"]),
+        ("DROP TABLE a, b.c, `d`", &["drop a", "drop b.c", "drop d"]),
         (
             "DROP TEMPORARY TABLE IF EXISTS tt CASCADE",
             &["drop temporary tt"],
