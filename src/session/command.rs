@@ -438,7 +438,7 @@ impl Session {
             let serial = self.state.serial();
             self.link_mut(Role::Primary).applied = serial;
         } else {
-            self.status = crate::wire::Status::AUTOCOMMIT;
+            self.forget_status();
         }
     }
 }

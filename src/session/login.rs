@@ -381,7 +381,13 @@ impl Session {
         self.last_route = None;
         self.insert_id_lost = false;
         self.insert_id_set = false;
-        self.status = crate::wire::Status::AUTOCOMMIT;
+        self.forget_status();
+    }
+
+    /// The session is as fresh as its next connection to the primary.
+    pub(super) fn forget_status(&mut self) {
+        self.status = self.fresh_status;
+        self.status_is_known = false;
     }
 
     pub(super) fn drop_link(&mut self, role: Role, out: &mut Outputs) {

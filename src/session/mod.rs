@@ -92,6 +92,10 @@ pub struct Session {
     statements: stmt::Statements,
     /// Status flags as the client knows them: those of the primary's last reply.
     status: Status,
+    /// Those of a fresh session on the primary.
+    fresh_status: Status,
+    /// The client has seen the primary's flags since its session began.
+    status_is_known: bool,
     server: Server,
     version: u32,
     /// The connection that ran the previous statement, and whether it is still the same one.
@@ -127,6 +131,9 @@ impl Session {
     pub fn new(id: u32, peer: Peer, cx: &mut Cx<'_>, out: &mut Outputs) -> Self {
         let nonce = (cx.nonce)();
         let facts = &cx.offer.facts;
+        let fresh_status = facts
+            .status
+            .intersection(Status::AUTOCOMMIT | Status::NO_BACKSLASH_ESCAPES);
         let mut session = Self {
             id,
             peer,
@@ -140,9 +147,9 @@ impl Session {
             links: Default::default(),
             state: state::State::default(),
             statements: stmt::Statements::default(),
-            status: facts
-                .status
-                .intersection(Status::AUTOCOMMIT | Status::NO_BACKSLASH_ESCAPES),
+            status: fresh_status,
+            fresh_status,
+            status_is_known: false,
             server: facts.server(),
             version: facts.version_number(),
             last: None,

@@ -7,7 +7,7 @@ use super::stmt::Prepared;
 use super::{Access, Cx, Expect, Fault, Output, Outputs, Role, Session, What};
 use crate::route::{self, Reason, Route};
 use crate::sql::{self, Hint, Traits};
-use crate::wire::{Execute, write_payload};
+use crate::wire::{Command, Execute, write_payload};
 
 /// Where the id lies in the commands that name a statement, counted from the packet's header.
 const ID: std::ops::Range<usize> = 5..9;
@@ -75,6 +75,8 @@ impl Session {
             types: None,
             types_known: [false; 2],
             long_data: false,
+            cursor: false,
+            lost_data: None,
         };
         if !self.ensure(cx, route.role, out) {
             return 0;
@@ -117,6 +119,9 @@ impl Session {
                 out,
             );
         };
+        if let Some(fault) = statement.lost_data.take() {
+            return self.refuse_front(front, &fault, out);
+        }
         let parsed = Execute::parse(front.payload(), statement.params, capabilities).ok();
         let wants_cursor = front
             .bytes
@@ -133,6 +138,7 @@ impl Session {
         } else if statement.is_read
             && !wants_cursor
             && !statement.long_data
+            && !statement.cursor
             && !types_lost
             && parsed.is_some()
         {
@@ -170,6 +176,7 @@ impl Session {
             );
         };
         statement.long_data = false;
+        statement.cursor = wants_cursor && role == Role::Primary;
         let mut insert_types = None;
         if let Some(parsed) = parsed {
             match (parsed.types, parsed.type_flag_at) {
@@ -304,8 +311,10 @@ impl Session {
             return 0;
         }
         self.want = 4;
-        let Some(id) = read_id(front.bytes).filter(|id| self.statements.get_mut(*id).is_some())
-        else {
+        let Some(id) = read_id(front.bytes).filter(|id| {
+            let statement = self.statements.get_mut(*id);
+            statement.is_some_and(|statement| statement.lost_data.is_none())
+        }) else {
             // Servers say nothing to long data, not even that there is no such statement.
             return self.skip(&mut front);
         };
@@ -324,6 +333,14 @@ impl Session {
             ..Departure::plain(Expect::Terminal)
         };
         self.depart(cx, &front, departure, out)
+    }
+
+    /// The statement for which the command at the front is long data.
+    pub(super) fn takes_long_data(&mut self, front: &Front<'_>) -> Option<&mut Prepared> {
+        let is_long_data =
+            front.bytes.get(4).copied().map(Command::from)? == Command::StmtSendLongData;
+        self.statements
+            .get_mut(read_id(front.bytes).filter(|_| is_long_data)?)
     }
 
     /// COM_STMT_CLOSE. It has no reply.
@@ -364,6 +381,8 @@ impl Session {
             );
         };
         statement.long_data = false;
+        statement.cursor = false;
+        statement.lost_data = None;
         let role = Role::Primary;
         let Some(server_id) = statement.server_ids[role as usize] else {
             // A statement that only a replica has holds nothing to be reset, and the replica's flags are not the session's.

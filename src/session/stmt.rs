@@ -1,6 +1,7 @@
 //! Prepared statements of a session: the client's ids, what each statement is, and its ids on the two connections.
 //! The bytes of the commands are the business of `wire::Execute` and of `session::prepared`.
 
+use super::fault::Fault;
 use crate::route::Role;
 
 /// One prepared statement.
@@ -28,6 +29,10 @@ pub(super) struct Prepared {
     pub(super) types_known: [bool; 2],
     /// Long data was sent to the primary and not yet executed or reset.
     pub(super) long_data: bool,
+    /// A cursor may be open on the primary: the next execution closes it, so it has to run there.
+    pub(super) cursor: bool,
+    /// Long data could not be sent, which the client learns when it executes: long data itself has no reply.
+    pub(super) lost_data: Option<Box<Fault>>,
 }
 
 /// All prepared statements of a session.

@@ -48,10 +48,10 @@ impl Session {
         }
     }
 
-    /// Reads leave the primary only with autocommit on, which the other server's default may not be.
+    /// The client has autocommit on, which the server's default may not be: reads leave the primary only with it, and it
+    /// outlives a connection to the primary that held nothing else.
     fn needs_autocommit(&self, role: Role) -> bool {
-        role == Role::Replica
-            && self.status.contains(Status::AUTOCOMMIT)
+        self.status.contains(Status::AUTOCOMMIT)
             && !self.link(role).status.contains(Status::AUTOCOMMIT)
     }
 
@@ -179,9 +179,6 @@ impl Session {
                 let outcome = sync.tracker.outcome();
                 if let Some(status) = outcome.status {
                     self.link_mut(role).status = status;
-                    if role == Role::Primary {
-                        self.note_status(status);
-                    }
                 }
                 let was = sync.said.pop_front();
                 if let (Some(code), Some(was)) = (outcome.error, was)
@@ -198,6 +195,10 @@ impl Session {
                 } else if matches!(was, Some(Said::State)) {
                     let serial = self.state.serial();
                     self.link_mut(role).applied = serial;
+                    if role == Role::Primary {
+                        let status = self.link(role).status;
+                        self.note_status(status);
+                    }
                 }
             }
         }
@@ -253,7 +254,12 @@ impl Session {
         link.status = ready.status;
         link.applied = 0;
         if role == Role::Primary {
-            self.status = ready.status.without(Status::SESSION_STATE_CHANGED);
+            self.fresh_status = ready.status.intersection(Status::OF_SESSION);
+            if !self.status_is_known {
+                self.status = self.fresh_status;
+                self.status_is_known = true;
+            }
+            // Otherwise the client has set what it has set, and the connection is brought to that before it is used.
             self.server = ready.facts.server();
             self.version = ready.facts.version_number();
         }
@@ -311,15 +317,19 @@ impl Session {
         let Some(header) = Header::parse(client) else {
             return;
         };
-        let consumed = self.refuse_front(
-            Front {
-                bytes: client,
-                at: 0,
-                len: header.len,
-            },
-            fault,
-            out,
-        );
+        let mut front = Front {
+            bytes: client,
+            at: 0,
+            len: header.len,
+        };
+        let consumed = match self.takes_long_data(&front) {
+            Some(statement) => {
+                statement.lost_data = Some(Box::new(fault.clone()));
+                self.attempt = super::Attempt::default();
+                self.skip(&mut front)
+            }
+            None => self.refuse_front(front, fault, out),
+        };
         out.push(Output::Consume(consumed));
         self.want = 4;
     }
