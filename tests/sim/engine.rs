@@ -345,7 +345,6 @@ impl Execution<'_> {
             return Err(1008);
         }
         databases.tables.retain(|(schema, _)| schema != name);
-        self.memory.temporary.retain(|(schema, _)| schema != name);
         let schema_dropped = self.memory.schema.as_deref() == Some(name);
         if schema_dropped {
             self.memory.schema = None;
@@ -370,7 +369,7 @@ impl Execution<'_> {
                             if !self.memory.variables.contains_key(name) {
                                 return Err(1193);
                             }
-                            Memory::default_of(name).unwrap_or("utf8mb4")
+                            self.memory.default_of(name).unwrap_or("utf8mb4")
                         }
                     };
                     match value {

@@ -1,12 +1,10 @@
 //! The log-in of a model server: greeting, TLS request, password, verdict; and the ways in which it can go wrong.
 
 use atlas::auth::{verify_caching_sha2, verify_native};
-use atlas::wire::{
-    AuthMore, AuthSwitch, Capabilities, Greeting, Login, OkPacket, SslRequest, Status,
-};
+use atlas::wire::{AuthMore, AuthSwitch, Capabilities, Greeting, Login, OkPacket, SslRequest};
 
 use crate::answer::Answer;
-use crate::memory::{Flavour, Memory, charset_of};
+use crate::memory::{Defaults, Flavour, Memory, charset_of};
 use crate::server::{Estate, Reaction};
 
 /// The account that Atlas uses on the servers.
@@ -29,7 +27,7 @@ pub enum Refusal {
 /// See the module's words.
 #[derive(Debug)]
 pub struct Greeter {
-    pub flavour: Flavour,
+    pub defaults: Defaults,
     pub capabilities: Capabilities,
     pub native: bool,
     pub asks_to_switch: bool,
@@ -53,11 +51,11 @@ pub enum Verdict {
 }
 
 impl Greeter {
-    pub fn new(flavour: Flavour, capabilities: Capabilities, nonce: [u8; 20]) -> Self {
+    pub fn new(defaults: Defaults, capabilities: Capabilities, nonce: [u8; 20]) -> Self {
         Self {
-            flavour,
+            defaults,
             capabilities,
-            native: flavour == Flavour::MariaDb,
+            native: defaults.flavour == Flavour::MariaDb,
             asks_to_switch: false,
             refusal: None,
             nonce,
@@ -100,12 +98,12 @@ impl Greeter {
             Some(Refusal::AtTheEnd(_) | Refusal::Silent) | None => {}
         }
         let greeting = Greeting {
-            version: Self::version(self.flavour),
+            version: Self::version(self.defaults.flavour),
             thread_id,
             nonce: self.nonce,
             capabilities: self.capabilities,
             charset: 45,
-            status: Status::AUTOCOMMIT,
+            status: Memory::new(self.defaults, "utf8mb4", None).status(),
             plugin: self.plugin(),
         };
         greeting.write(&mut answer.bytes, 0);
@@ -179,7 +177,7 @@ impl Greeter {
             answer.error(1049, &format!("Unknown database '{schema}'"));
             return goes_on(answer.bytes, true);
         }
-        let mut memory = Memory::new(self.flavour, charset_of(pending.charset), pending.schema);
+        let mut memory = Memory::new(self.defaults, charset_of(pending.charset), pending.schema);
         memory.multi_statements = pending
             .capabilities
             .contains(Capabilities::MULTI_STATEMENTS);

@@ -15,10 +15,18 @@ pub enum Flavour {
     MariaDb,
 }
 
+/// What a fresh session has on a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Defaults {
+    pub flavour: Flavour,
+    pub autocommit: bool,
+    pub sql_mode: &'static str,
+}
+
 /// See the module's words.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    pub flavour: Flavour,
+    pub defaults: Defaults,
     /// The character set of the log-in packet.
     pub login_charset: &'static str,
     pub schema: Option<String>,
@@ -97,14 +105,14 @@ pub fn charset_of(id: u16) -> &'static str {
 }
 
 impl Memory {
-    pub fn new(flavour: Flavour, login_charset: &'static str, schema: Option<String>) -> Self {
+    pub fn new(defaults: Defaults, login_charset: &'static str, schema: Option<String>) -> Self {
         let mut memory = Self {
-            flavour,
+            defaults,
             login_charset,
             schema,
             variables: BTreeMap::new(),
             user_variables: BTreeMap::new(),
-            autocommit: true,
+            autocommit: defaults.autocommit,
             transaction: None,
             one_shot: None,
             temporary: BTreeSet::new(),
@@ -120,26 +128,31 @@ impl Memory {
         for (name, value) in VARIABLES {
             memory.variables.insert(name.to_owned(), value.to_owned());
         }
+        let sql_mode = defaults.sql_mode.to_owned();
+        memory.variables.insert("sql_mode".to_owned(), sql_mode);
         memory.set_names(login_charset, None);
         memory
     }
 
     /// COM_RESET_CONNECTION. Multi-statements are a matter of the connection, not of the session, on MariaDB and MySQL alike.
     pub fn reset(&mut self) {
-        let charset = match self.flavour {
+        let charset = match self.defaults.flavour {
             Flavour::MariaDb => self.login_charset,
             Flavour::MySql => "utf8mb4",
         };
         let multi_statements = self.multi_statements;
         let prepared_count = self.prepared_count;
         let login_charset = self.login_charset;
-        *self = Self::new(self.flavour, charset, self.schema.take());
+        *self = Self::new(self.defaults, charset, self.schema.take());
         self.login_charset = login_charset;
         self.multi_statements = multi_statements;
         self.prepared_count = prepared_count;
     }
 
-    pub fn default_of(name: &str) -> Option<&'static str> {
+    pub fn default_of(&self, name: &str) -> Option<&'static str> {
+        if name == "sql_mode" {
+            return Some(self.defaults.sql_mode);
+        }
         VARIABLES
             .iter()
             .find(|(known, _)| *known == name)
@@ -201,7 +214,7 @@ impl Memory {
         if self.mode_has("NO_BACKSLASH_ESCAPES") {
             status = status | Status::NO_BACKSLASH_ESCAPES;
         }
-        if self.flavour == Flavour::MariaDb && self.mode_has("ANSI_QUOTES") {
+        if self.defaults.flavour == Flavour::MariaDb && self.mode_has("ANSI_QUOTES") {
             status = status | Status::ANSI_QUOTES;
         }
         status

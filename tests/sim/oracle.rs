@@ -190,6 +190,12 @@ impl Oracle {
                 self.ids.clear();
             }
             Kind::ChangeUser { .. } => self.is_doomed = true,
+            // Long data that could not be sent is told of by now, and gone.
+            Kind::Execute(id, _) => {
+                if let Some(statement) = self.statement(*id) {
+                    statement.long_data.clear();
+                }
+            }
             Kind::Fetch(id, _) => {
                 if let Some(statement) = self.statement(*id) {
                     statement.cursor = None;
@@ -318,10 +324,10 @@ impl Oracle {
             self.is_doomed = true;
             return expect_error(1049, &parts[parts.len().saturating_sub(1)..]);
         }
-        let flavour = self.shadow.flavour;
+        let defaults = self.shadow.defaults;
         // The old user's open transaction is rolled back.
         let multi_statements = self.shadow.multi_statements;
-        self.shadow = Memory::new(flavour, charset_of(charset), schema);
+        self.shadow = Memory::new(defaults, charset_of(charset), schema);
         self.shadow.multi_statements = multi_statements;
         self.ids.clear();
         self.last_role = None;

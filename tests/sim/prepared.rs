@@ -200,7 +200,10 @@ impl ServerConn {
         let caps = self.caps;
         let (flags, values) = match parameters(statement, caps, body) {
             Ok(found) => found,
-            Err(code) => return answer.error(code, "execute"),
+            Err(code) => {
+                statement.long_data.clear();
+                return answer.error(code, "execute");
+            }
         };
         statement.long_data.clear();
         statement.cursor = None;

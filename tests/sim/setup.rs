@@ -5,10 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use atlas::pool::{Offer, ServerFacts};
 use atlas::route::Balance;
 use atlas::snapshot::Snapshot;
-use atlas::wire::{Capabilities, Status};
+use atlas::wire::Capabilities;
 
 use crate::greeter::Greeter;
-use crate::memory::Flavour;
+use crate::memory::{Defaults, Flavour, Memory};
 use crate::outcome::Databases;
 use crate::rng::Rng;
 use crate::server::Estate;
@@ -95,16 +95,32 @@ impl World {
         if tls {
             capabilities = capabilities | Capabilities::SSL;
         }
+        let defaults = Defaults {
+            flavour,
+            autocommit: !rng.one_in(8),
+            sql_mode: rng.pick(&[
+                "STRICT",
+                "STRICT",
+                "STRICT",
+                "STRICT",
+                "STRICT,NO_BACKSLASH_ESCAPES",
+                "STRICT,ANSI_QUOTES",
+            ]),
+        };
         let facts = ServerFacts {
             version: Greeter::version(flavour).to_vec(),
             capabilities,
             charset: 45,
-            status: Status::AUTOCOMMIT,
+            status: Memory::new(defaults, "utf8mb4", None).status(),
             plugin: b"mysql_native_password".to_vec(),
-            ansi_quotes: rng.one_in(2).then_some(false),
+            ansi_quotes: rng
+                .one_in(2)
+                .then_some(defaults.sql_mode.contains("ANSI_QUOTES")),
         };
         let mut databases = Databases::default();
         databases.names.insert("t1".to_owned());
+        // A replica that differs from the primary in what does not matter to reads.
+        let oddly = rng.one_in(6);
         let faulty = !seed.is_multiple_of(3);
         let mut world = Self {
             now: 0,
@@ -128,7 +144,12 @@ impl World {
             hosts: snapshot
                 .hosts
                 .iter()
-                .map(|_| Host {
+                .enumerate()
+                .map(|(index, _)| Host {
+                    defaults: Defaults {
+                        autocommit: defaults.autocommit ^ (index == 1 && oddly),
+                        ..defaults
+                    },
                     accepts: true,
                     is_known_up: true,
                 })

@@ -83,7 +83,10 @@ impl Oracle {
             return Err(format!("the oracle lost statement {id}"));
         };
         let verdict = match parameters(&mut statement, caps, body) {
-            Err(code) => expect_error(code, parts),
+            Err(code) => {
+                statement.long_data.clear();
+                expect_error(code, parts)
+            }
             Ok((flags, values)) => {
                 statement.long_data.clear();
                 statement.cursor = None;

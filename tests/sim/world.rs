@@ -13,7 +13,7 @@ use atlas::wire::Capabilities;
 use crate::backends::Back;
 use crate::client::{Client, Phase};
 use crate::greeter::Greeter;
-use crate::memory::Flavour;
+use crate::memory::{Defaults, Flavour};
 use crate::net::{Link, Pipe};
 use crate::oracle::Lenience;
 use crate::outcome::Databases;
@@ -66,6 +66,7 @@ pub enum Deferred {
 #[derive(Debug)]
 pub struct Host {
     pub accepts: bool,
+    pub defaults: Defaults,
     /// As Atlas's checks saw it last.
     pub is_known_up: bool,
 }
@@ -219,8 +220,13 @@ impl World {
         if habits.user == "reader" && self.hosts.len() == 1 {
             habits.user = "both";
         }
-        self.clients
-            .push(Client::new(place, self.flavour, habits, databases, rng));
+        self.clients.push(Client::new(
+            place,
+            self.hosts[0].defaults,
+            habits,
+            databases,
+            rng,
+        ));
         let window = self.rng.between(40, 30_000);
         self.links.push(Link {
             up: Pipe::new(usize::MAX),
@@ -366,7 +372,7 @@ impl World {
         for byte in &mut nonce {
             *byte = u8::try_from(self.rng.between(1, 127)).expect("below 128");
         }
-        let mut greeter = Greeter::new(self.flavour, self.capabilities, nonce);
+        let mut greeter = Greeter::new(self.hosts[host].defaults, self.capabilities, nonce);
         greeter.asks_to_switch = self.rng.one_in(3);
         greeter.refusal = self.refusal();
         self.backs.push(Back {
