@@ -230,7 +230,7 @@ fn names_in_other_quotes_and_character_sets() {
     assert_eq!(of(b"USE \"a b\"", &ansi), ["use a b"]);
     assert_eq!(
         of(b"CREATE TEMPORARY TABLE \"x\".\"y\" (i INT)", &ansi),
-        ["temporary y"]
+        ["temporary x.y"]
     );
     let gbk = with_charset(MARIADB, Charset::Gbk);
     let found = of(b"SET @a = '\xbf\x5c', @b = 1", &gbk);
