@@ -66,6 +66,9 @@ pub enum Fault {
     /// No client with that id.
     #[error("Unknown thread id: {0}")]
     UnknownThread(u32),
+    /// The client with that id belongs to another account.
+    #[error("You are not owner of thread {0}")]
+    NotOwner(u32),
     /// The session was killed by its own KILL or another's.
     #[error("Query execution was interrupted")]
     Interrupted,
@@ -152,6 +155,7 @@ impl Fault {
             Self::ReplicationRefused => (1227, *b"42000"),
             Self::UnknownStatement { .. } => (1243, *b"HY000"),
             Self::UnknownThread(_) => (1094, *b"HY000"),
+            Self::NotOwner(_) => (1095, *b"HY000"),
             Self::Interrupted => (1317, *b"70100"),
             Self::Exhausted(_) => (1203, *b"42000"),
             Self::Lost(_) => (2013, *b"HY000"),

@@ -70,6 +70,13 @@ impl Session {
         }
     }
 
+    /// The other answer to `Output::Kill`: the client is another account's.
+    pub fn on_kill_refused(&mut self, out: &mut Outputs) {
+        if let Some(id) = self.killing.take() {
+            self.refuse(&Fault::NotOwner(id), 1, out);
+        }
+    }
+
     /// `EXPLAIN ROUTE statement`.
     pub(super) fn explain_route(&mut self, cx: &Cx<'_>, sql: &[u8], out: &mut Outputs) {
         let start = sql::explain_route_target(sql, &self.dialect()).unwrap_or(sql.len());

@@ -327,6 +327,12 @@ impl Session {
         self.account(snapshot).group
     }
 
+    /// The account that the client logged in as, an index into the snapshot's.
+    #[must_use]
+    pub fn account_index(&self) -> usize {
+        self.account
+    }
+
     fn link(&self, role: Role) -> &Link {
         &self.links[role as usize]
     }

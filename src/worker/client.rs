@@ -7,7 +7,7 @@ use super::buffer::Buffer;
 use super::conn::{Conn, Received, Socket};
 use super::slots::Key;
 use super::timer::Timer;
-use super::{READS_PER_TURN, Target, Worker};
+use super::{Killed, READS_PER_TURN, Target, Worker};
 use crate::session::{Cx, Fault, Outputs, Parting, Peer, Role, Session, Wants, client_id};
 use crate::wire::Capabilities;
 
@@ -274,26 +274,27 @@ impl Worker {
         }
     }
 
-    /// KILL for one of this worker's clients. True if there is such a client.
-    pub(super) fn kill_client(&mut self, id: u32, query_only: bool) -> bool {
-        let Some(key) = self
+    /// KILL for one of this worker's clients, by a client of this account. Like an account without further rights on a server
+    /// it may end its own connections only.
+    pub(super) fn kill_client(&mut self, id: u32, query_only: bool, account: usize) -> Killed {
+        let found = self
             .clients
             .iter()
             .find(|(_, client)| client.session.id() == id)
-            .map(|(key, _)| key)
-        else {
-            return false;
+            .map(|(key, client)| (key, &client.session));
+        let Some((key, session)) = found else {
+            return Killed::Unknown;
         };
-        let Some(client) = self.clients.get_mut(key) else {
-            return false;
-        };
-        let running = client.session.running();
+        if !session.is_logged_in() || session.account_index() != account {
+            return Killed::NotOwner;
+        }
+        let running = session.running();
         if !query_only {
             self.client_gone(key);
         } else if let Some((role, thread_id)) = running {
             self.kill_on_server(key, role, thread_id, true);
         }
-        true
+        Killed::Done
     }
 
     pub(super) fn backend_of(&self, key: Key, role: Role) -> Option<Key> {

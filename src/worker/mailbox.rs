@@ -21,18 +21,31 @@ pub enum Message {
         query_only: bool,
         /// Who asks: worker and client.
         asker: (usize, Key),
+        /// The asker's account.
+        account: usize,
     },
     /// The answer to `Kill`.
     KillDone {
         /// Who asked.
         client: Key,
-        /// Whether there was such a client.
-        found: bool,
+        /// How it went.
+        killed: Killed,
     },
     /// Stop accepting; end sessions as they become free.
     Drain,
     /// End now.
     Stop,
+}
+
+/// How a KILL went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Killed {
+    /// It is on its way.
+    Done,
+    /// There is no such client.
+    Unknown,
+    /// It is not one of the asker's account.
+    NotOwner,
 }
 
 const CAPACITY: usize = 4096;

@@ -29,7 +29,7 @@ mod token;
 
 pub use conn::Socket;
 pub use listener::Listener;
-pub use mailbox::{Mailbox, Message, mailbox};
+pub use mailbox::{Killed, Mailbox, Message, mailbox};
 pub use shared::Shared;
 pub use slots::Key;
 pub use sys::{allowed_cores, pin_to, raise_descriptor_limit};
@@ -102,7 +102,7 @@ enum Deferred {
     },
     KillDone {
         client: Key,
-        found: bool,
+        killed: Killed,
     },
 }
 
@@ -257,15 +257,16 @@ impl Worker {
                     id,
                     query_only,
                     asker: (worker, client),
+                    account,
                 } => {
-                    let found = self.kill_client(id, query_only);
+                    let killed = self.kill_client(id, query_only, account);
                     if let Some(mailbox) = self.shared.mailboxes.get(worker) {
-                        let _ = mailbox.send(Message::KillDone { client, found });
+                        let _ = mailbox.send(Message::KillDone { client, killed });
                     }
                 }
-                Message::KillDone { client, found } => self
+                Message::KillDone { client, killed } => self
                     .deferred
-                    .push_back(Deferred::KillDone { client, found }),
+                    .push_back(Deferred::KillDone { client, killed }),
                 Message::Drain => self.drain(),
                 Message::Stop => self.stopped = true,
             }
@@ -292,9 +293,13 @@ impl Worker {
                         session.on_write_refused(cx, host, out)
                     });
                 }
-                Deferred::KillDone { client, found } => {
+                Deferred::KillDone { client, killed } => {
                     self.tell(client, |session, _, _, out| {
-                        session.on_kill_done(found, out)
+                        if killed == Killed::NotOwner {
+                            session.on_kill_refused(out);
+                        } else {
+                            session.on_kill_done(killed == Killed::Done, out);
+                        }
                     });
                     self.work_client(client);
                 }

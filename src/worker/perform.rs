@@ -2,7 +2,7 @@
 
 use super::backend::Purpose;
 use super::slots::Key;
-use super::{Deferred, Message, Worker};
+use super::{Deferred, Killed, Message, Worker};
 use crate::session::{Access, Output, Parting, Role, worker_of};
 
 impl Worker {
@@ -145,11 +145,17 @@ impl Worker {
     }
 
     fn kill(&mut self, key: Key, id: u32, query_only: bool) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let account = client.session.account_index();
         let worker = worker_of(id);
         if worker == self.index {
-            let found = self.kill_client(id, query_only);
-            self.deferred
-                .push_back(Deferred::KillDone { client: key, found });
+            let killed = self.kill_client(id, query_only, account);
+            self.deferred.push_back(Deferred::KillDone {
+                client: key,
+                killed,
+            });
             return;
         }
         let asker = (self.index, key);
@@ -158,12 +164,13 @@ impl Worker {
                 id,
                 query_only,
                 asker,
+                account,
             })
         });
         if !matches!(sent, Some(Ok(()))) {
             self.deferred.push_back(Deferred::KillDone {
                 client: key,
-                found: false,
+                killed: Killed::Unknown,
             });
         }
     }
