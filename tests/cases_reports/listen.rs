@@ -4,7 +4,9 @@ use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::common::{Atlas, Bed, Kind, Login, Refused, Wire, config_for, eventually};
+use ::atlas::wire::Capabilities;
+
+use super::common::{Atlas, Bed, Kind, Login, Node, Refused, Wire, config_for, eventually};
 use super::stage::Stage;
 
 /// Everything that is said to one who says nothing, up to the close.
@@ -254,5 +256,35 @@ fn b192_clients_are_watched_by_keepalive() {
     for timer in seen {
         let hundredths = u64::from_str_radix(&timer[3..], 16).expect("a number");
         assert!(hundredths <= 60 * 100, "{hundredths}");
+    }
+}
+
+#[test]
+fn b070_the_greeting_is_the_primarys() {
+    for stage in Stage::both() {
+        let through = Wire::greet(stage.atlas.address()).expect("a greeting");
+        let direct = Wire::greet(stage.bed.address(Node::Primary)).expect("a greeting");
+        assert_eq!(through.version, direct.version);
+        // Behind the version, the id, eight bytes of nonce and a zero: two bytes of capabilities, the collation, the status.
+        let at = 1 + direct.version.len() + 1 + 4 + 8 + 1 + 2;
+        assert_eq!(
+            through.greeting.payload[at..at + 3],
+            direct.greeting.payload[at..at + 3]
+        );
+        let extra = through.offered.without(direct.offered);
+        assert_eq!(extra.0, 0, "more than the server can: {extra:?}");
+        let less = direct.offered.without(through.offered);
+        // What Atlas cannot do.
+        let known = Capabilities::SSL
+            | Capabilities::COMPRESS
+            | Capabilities::ZSTD_COMPRESSION_ALGORITHM
+            | Capabilities::MULTI_FACTOR_AUTHENTICATION
+            | Capabilities::CAPABILITY_EXTENSION
+            | Capabilities::MARIADB_COM_MULTI;
+        assert_eq!(less.without(known).0, 0, "{less:?}");
+        let atlas =
+            Atlas::start(config_for(&stage.bed).server("server_version = \"8.0.36-myproxy\""));
+        let told = Wire::greet(atlas.address()).expect("a greeting");
+        assert_eq!(told.version, "8.0.36-myproxy");
     }
 }

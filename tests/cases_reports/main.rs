@@ -1,17 +1,28 @@
 //! Faults that people reported of MySQL proxies, each as a test that names the report. What counts is what one server with all the data
 //! would answer; where a statement ran is read from the servers' general logs.
 //!
-//! `route` where statements go · `transaction`, `transaction_forms` what is in a transaction and what ends it · `login`, `tls` the way in and the way to the
-//! servers · `listen` who may come, and where to
+//! `route` where statements go · `transaction`, `transaction_forms` what is in a transaction and what ends it · `session`, `variables`
+//! the state of a session on its two connections · `prepared`, `prepared_sizes` statements of the binary protocol · `login`, `tls` the
+//! way in and the way to the servers · `listen` who may come, and where to · `packets` framing, errors, long replies · `kill` ·
+//! `broken`, `dying` servers that say nonsense, hang or die, played by a script · `security` what must not leak or be slipped past
 
 #[path = "../common/mod.rs"]
 mod common;
 
+mod broken;
+mod dying;
+mod kill;
 mod listen;
 mod login;
+mod packets;
+mod prepared;
+mod prepared_sizes;
 mod raw_login;
 mod route;
+mod security;
+mod session;
 mod stage;
 mod tls;
 mod transaction;
 mod transaction_forms;
+mod variables;

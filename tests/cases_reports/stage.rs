@@ -87,6 +87,11 @@ impl Stage {
         Wire::connect(self.atlas.address(), login)
     }
 
+    /// The same account straight on the primary: the oracle.
+    pub(crate) fn direct(&self) -> Wire {
+        Wire::connect(self.bed.address(Node::Primary), &self.login())
+    }
+
     /// Root on the primary, in no schema, so that it leaves no trail.
     pub(crate) fn root(&self) -> Wire {
         self.bed.root(Node::Primary)

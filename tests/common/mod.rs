@@ -7,6 +7,7 @@
 //! - [`Marks`]: what arrived at which server since a moment, read from the servers' general logs: the proof of a route.
 //! - [`Atlas`]: the built binary, running with a configuration in a folder of its own, killed at the end.
 //!   [`config_for`] makes the configuration for a bed.
+//! - [`Scripted`]: a server of a few lines that says what a test wants and keeps what it is told.
 //! - [`Trail`]: what the server connections of one test did, without tags in its statements.
 //! - [`Wire`]: a raw client. It logs in with the capabilities, character set and plugin that the test wants, sends commands
 //!   split where the test wants, and gives back every packet of a reply. It knows where replies end by a reading of the protocol of
@@ -54,6 +55,7 @@ mod packet;
 mod process;
 mod reply;
 mod schema;
+mod scripted;
 mod trail;
 mod wire;
 
@@ -67,5 +69,6 @@ pub use packet::{Ended, Packet, Part, frame};
 pub use process::Atlas;
 pub use reply::{Expect, Reply};
 pub use schema::{Schema, unique_name};
+pub use scripted::{Arrival, Role as ScriptedRole, Scripted, Talk};
 pub use trail::{Seen, Trail};
 pub use wire::{Statement, Wire};

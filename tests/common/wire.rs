@@ -160,7 +160,7 @@ impl Wire {
         let mut seq = reply.last().seq.wrapping_add(1);
         for piece in file.chunks(piece) {
             self.send_as(seq, piece);
-            seq = seq.wrapping_add(1);
+            seq = seq.wrapping_add(seq_behind(piece.len()));
         }
         self.send_as(seq, &[]);
         let rest = self

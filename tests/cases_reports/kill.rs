@@ -1,0 +1,142 @@
+//! Reports about KILL, in each of its forms, and about statements that were killed.
+
+use super::common::{Ended, Expect, Login, Node, Wire, eventually};
+use super::stage::{Stage, table};
+
+#[test]
+fn b156_a_killed_statement_is_told_once() {
+    for stage in Stage::both() {
+        let mut client = stage.client();
+        for (sql, on) in [
+            ("SELECT SLEEP(50)", None),
+            ("SELECT SLEEP(51) FROM t FOR UPDATE", Some(Node::Primary)),
+        ] {
+            let payload = client.query_payload(sql.as_bytes());
+            client.send(&payload);
+            let mut found = None;
+            eventually("it runs", || {
+                found = stage.trail().into_iter().find(|seen| seen.is(sql));
+                found.is_some()
+            });
+            let seen = found.expect("it runs");
+            assert!(on.is_none_or(|node| node == seen.node));
+            stage
+                .bed
+                .root(seen.node)
+                .ok(&format!("KILL QUERY {}", seen.entry.connection));
+            let reply = client.reply(Expect::Text);
+            // A sleep that is cut short may give 1 instead of an error.
+            assert!(
+                reply.error_code() == 1317 || table(&reply)[0] == "1",
+                "{reply:?}"
+            );
+            assert_eq!(client.query("SELECT 7").cell(), "7");
+            assert!(
+                !stage.trail().iter().any(|seen| seen.is(sql)),
+                "it ran again"
+            );
+        }
+    }
+}
+
+/// Sends a statement and waits until it runs.
+fn start(stage: &Stage, client: &mut Wire, sql: &str) {
+    stage.trail();
+    let payload = client.query_payload(sql.as_bytes());
+    client.send(&payload);
+    eventually(sql, || stage.trail().iter().any(|seen| seen.is(sql)));
+}
+
+#[test]
+fn b162_kill_knows_the_ids_that_clients_were_told() {
+    for stage in Stage::both() {
+        let process_kill = |id: u32| [&[0x0c][..], &id.to_le_bytes()].concat();
+        let mut killer = stage.client();
+        // Another client, in the middle of a statement.
+        let mut other = stage.client();
+        start(&stage, &mut other, "SELECT SLEEP(60)");
+        let id = other.id;
+        killer.command(&process_kill(id)).assert_ok();
+        let ended = other.try_reply(Expect::Text);
+        assert!(
+            matches!(&ended, Err(Ended::Closed { .. } | Ended::Reset))
+                || matches!(&ended, Ok(reply) if reply.error().is_some()),
+            "{ended:?}"
+        );
+        eventually("the sleep is gone", || {
+            let rows = stage.root().query("SHOW PROCESSLIST").rows();
+            let rest = |node| stage.bed.root(node).query("SHOW PROCESSLIST").rows();
+            ![rows, rest(Node::Replica1), rest(Node::Replica2)]
+                .concat()
+                .iter()
+                .any(|row| {
+                    row[3].as_deref() == Some(stage.schema.name())
+                        && row[7].as_deref() == Some("SELECT SLEEP(60)")
+                })
+        });
+        // An idle one, by a statement.
+        let mut idle = stage.client();
+        idle.query("SELECT 1").assert_ok();
+        killer.ok(&format!("KILL {}", idle.id));
+        let after = idle.try_query("SELECT 1");
+        assert!(
+            !matches!(&after, Ok(reply) if reply.error().is_none()),
+            "{after:?}"
+        );
+        // Only the statement of another.
+        for sleep in ["SELECT SLEEP(60)", "SELECT SLEEP(60) FROM t FOR UPDATE"] {
+            let mut busy = stage.client();
+            start(&stage, &mut busy, sleep);
+            killer.ok(&format!("KILL QUERY {}", busy.id));
+            let reply = busy.reply(Expect::Text);
+            assert!(
+                reply.error_code() == 1317 || table(&reply)[0] == "1",
+                "{reply:?}"
+            );
+            assert_eq!(busy.query("SELECT 7").cell(), "7");
+        }
+        // Nobody's id: the server's own words.
+        let mut direct = stage.direct();
+        for payload in [
+            process_kill(99_999_999),
+            b"\x03KILL 99999999".to_vec(),
+            b"\x03KILL QUERY 99999999".to_vec(),
+        ] {
+            assert_eq!(
+                killer.command(&payload).error(),
+                direct.command(&payload).error()
+            );
+        }
+        // One that was a client's.
+        assert_eq!(killer.command(&process_kill(id)).error_code(), 1094);
+        // One's own.
+        let own = killer.id;
+        let reply = killer.try_command(&process_kill(own));
+        match reply {
+            Ok(reply) => assert!(matches!(reply.error_code(), 1927 | 1317), "{reply:?}"),
+            Err(ended) => assert!(matches!(ended, Ended::Closed { .. } | Ended::Reset)),
+        }
+        assert!(killer.read_to_close().is_empty());
+    }
+}
+
+/// A server lets an account without the right to do so end its own connections only.
+#[test]
+fn b162_clients_of_another_account_are_not_killed() {
+    for stage in Stage::both() {
+        let mut killer = stage.client();
+        let mut other = stage.client_as(&Login::app().schema(&stage.schema));
+        other.query("SELECT 1").assert_ok();
+        let id = other.id;
+        for payload in [
+            format!("\x03KILL {id}").into_bytes(),
+            format!("\x03KILL QUERY {id}").into_bytes(),
+            [&[0x0c][..], &id.to_le_bytes()].concat(),
+        ] {
+            let (code, state, text) = killer.command(&payload).error().expect("not its own");
+            assert_eq!((code, state.as_str()), (1095, "HY000"), "{text}");
+            assert_eq!(text, format!("You are not owner of thread {id}"));
+        }
+        assert_eq!(other.query("SELECT 1").cell(), "1");
+    }
+}
