@@ -58,6 +58,9 @@ pub struct Tracker {
     metadata_flag: bool,
     /// The statement may make the server ask for a file of the client.
     may_ask_for_file: bool,
+    /// The EOF behind the columns said that OUT parameters follow and another result behind them. MySQL says so there only: the EOF
+    /// behind the row has neither flag.
+    more_behind_parameters: bool,
     /// The last packet's sequence id.
     seq: u8,
     /// The next packet's; `None` while packets of the client come between.
@@ -91,6 +94,7 @@ impl Tracker {
             metadata_flag: capabilities.contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
                 || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA),
             may_ask_for_file: true,
+            more_behind_parameters: false,
             seq: 0,
             next: Some(1),
             at_start: true,
@@ -421,6 +425,9 @@ impl Tracker {
                 self.result_ended(eof.status);
                 return Ok(None);
             }
+            self.more_behind_parameters = eof
+                .status
+                .contains(Status::PS_OUT_PARAMS | Status::MORE_RESULTS);
             self.state = State::Rows;
             return Ok(None);
         }
@@ -436,7 +443,10 @@ impl Tracker {
             Some(0xff) => self.error(seen),
             // A row may start with 0xfe too (a value of 16 MiB and more), but then its packet fills the frame.
             Some(0xfe) if header.len < 9 || (self.deprecate_eof && header.len < MAX_PAYLOAD) => {
-                let status = self.end_of_rows(header, seen)?;
+                let mut status = self.end_of_rows(header, seen)?;
+                if std::mem::take(&mut self.more_behind_parameters) {
+                    status = status | Status::MORE_RESULTS;
+                }
                 self.outcome.results = self.outcome.results.saturating_add(1);
                 self.result_ended(status);
                 Ok(None)

@@ -278,6 +278,7 @@ impl ReplyReader<'_> {
                 self.give(packet, Part::Column);
             }
         }
+        let mut more = Status::NONE;
         if !self.has(Capabilities::DEPRECATE_EOF) {
             let packet = self.next()?;
             if packet.first() == 0xff {
@@ -286,6 +287,10 @@ impl ReplyReader<'_> {
             }
             assert_eq!(packet.first(), 0xfe, "after the columns: {packet:?}");
             let status = status_of(&packet, self.capabilities);
+            if status.contains(Status::PS_OUT_PARAMS) {
+                // MySQL says only here that another result follows the OUT parameters, not at their end.
+                more = status & Status::MORE_RESULTS;
+            }
             // The rows stay on the server until they are fetched.
             let is_cursor = binary && status.contains(Status::CURSOR_EXISTS);
             self.give(packet, if is_cursor { Part::End } else { Part::Eof });
@@ -293,7 +298,8 @@ impl ReplyReader<'_> {
                 return Ok(Some(status));
             }
         }
-        self.until_end(Part::Row)
+        let status = self.until_end(Part::Row)?;
+        Ok(status.map(|status| status | more))
     }
 
     /// Packets of `part` up to an EOF, an OK in its place, or an ERR (then None).
