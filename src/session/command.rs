@@ -7,7 +7,7 @@ use super::{
 };
 use super::{Reply, Tracker};
 use crate::route::Reason;
-use crate::sql::{self, Kind, Traits};
+use crate::sql::{self, Kind, Server, Traits};
 use crate::wire::{Command, Header, MAX_PAYLOAD, query_text};
 
 /// How a command leaves.
@@ -80,7 +80,8 @@ impl Session {
             return 0;
         };
         if header.seq != 0 {
-            self.refuse_and_close(&Fault::OutOfOrder, header.seq.wrapping_add(1), out);
+            // The numbering is of no use any more: servers begin anew with 0.
+            self.refuse_and_close(&Fault::OutOfOrder, 0, out);
             return rest.len();
         }
         if header.len == 0 {
@@ -172,12 +173,12 @@ impl Session {
             Command::ProcessInfo => {
                 self.depart(cx, &front, Departure::plain(Expect::Response), out)
             }
-            Command::BinlogDump
-            | Command::BinlogDumpGtid
-            | Command::TableDump
-            | Command::RegisterReplica
-            | Command::Clone
-            | Command::SubscribeGroupReplication => {
+            Command::BinlogDump | Command::BinlogDumpGtid | Command::RegisterReplica => {
+                self.refuse(&Fault::ReplicationRefused, 1, out);
+                total
+            }
+            // MariaDB does not know these two.
+            Command::Clone | Command::SubscribeGroupReplication if self.server == Server::MySql => {
                 self.refuse(&Fault::ReplicationRefused, 1, out);
                 total
             }
@@ -188,6 +189,9 @@ impl Session {
             | Command::Refresh
             | Command::Shutdown
             | Command::Connect
+            | Command::TableDump
+            | Command::Clone
+            | Command::SubscribeGroupReplication
             | Command::Debug
             | Command::Time
             | Command::DelayedInsert
@@ -423,7 +427,7 @@ impl Session {
 
     /// Forgets what COM_RESET_CONNECTION undoes.
     pub(super) fn was_reset(&mut self) {
-        use crate::sql::{Charset, Server};
+        use crate::sql::Charset;
         self.statements.reset();
         self.last = None;
         self.insert_id_lost = false;

@@ -199,7 +199,8 @@ impl Session {
         out: &mut Outputs,
     ) {
         let Ok(packet) = ChangeUser::parse(payload, self.capabilities) else {
-            return self.refuse_and_close(&Fault::MalformedCommand, seq, out);
+            // As MySQL says it.
+            return self.refuse_and_close(&Fault::UnknownCommand, seq, out);
         };
         for role in Role::BOTH {
             self.drop_link(role, out);
