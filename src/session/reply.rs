@@ -266,7 +266,8 @@ impl Session {
                 self.insert_id_lost = false;
             }
         }
-        if !command.keeps_last {
+        // An error is something to ask about, whatever command it answers.
+        if !command.keeps_last || outcome.error.is_some() {
             self.last = Some(super::Last { role, lost: false });
         }
         self.attempt = Attempt::default();
