@@ -1,6 +1,7 @@
 //! A client's command: which it is, where it goes, and its departure. Prepared statements are in `prepared`, answers that
 //! Atlas makes itself in `local`.
 
+use super::prepared::Names;
 use super::{
     Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, LinkState, Output, Outputs, Role, Running,
     Session, Upload, What,
@@ -21,6 +22,8 @@ pub(super) struct Departure {
     pub(super) retain: bool,
     pub(super) may_retry: bool,
     pub(super) keeps_last: bool,
+    /// What the statement of the command is called on either side.
+    pub(super) names: Option<Names>,
 }
 
 impl Departure {
@@ -34,6 +37,7 @@ impl Departure {
             retain: false,
             may_retry: false,
             keeps_last: true,
+            names: None,
         }
     }
 }
@@ -122,7 +126,7 @@ impl Session {
             Command::StmtExecute => self.execute(cx, front, out),
             Command::StmtPrepare => self.prepare(cx, front, out),
             Command::StmtSendLongData => self.long_data(cx, front, out),
-            Command::StmtClose => self.close_statement(&front, out),
+            Command::StmtClose => self.close_statement(cx, &front, out),
             Command::StmtReset => self.reset_statement(cx, front, out),
             Command::StmtFetch => self.fetch(cx, front, out),
             Command::StmtBulkExecute => self.bulk_execute(cx, front, out),
@@ -295,6 +299,7 @@ impl Session {
             retain: is_read || statement.traits.contains(Traits::EFFECTS),
             may_retry: is_read && route.reason == Reason::PlainRead,
             keeps_last: route.reason == Reason::Follows,
+            names: None,
         };
         self.depart(cx, &front, departure, out)
     }
@@ -350,6 +355,7 @@ impl Session {
                     retained,
                     may_retry: departure.may_retry && retained > 0,
                     keeps_last: departure.keeps_last,
+                    names: departure.names,
                 },
             });
         }

@@ -1,5 +1,6 @@
 //! The pieces that a session is made of: plain data, no behaviour.
 
+use super::prepared::Names;
 use super::{Access, Tracker};
 use crate::pool::HostId;
 use crate::route::Role;
@@ -92,6 +93,8 @@ pub(super) struct Running {
     pub(super) may_retry: bool,
     /// It asks about the previous statement or is no statement, so it does not become the previous one.
     pub(super) keeps_last: bool,
+    /// What the statement of the command is called on either side.
+    pub(super) names: Option<Names>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::command::{Departure, Front};
 use super::stmt::Prepared;
 use super::{Access, Cx, Expect, Fault, Output, Outputs, Role, Session, What};
 use crate::route::{self, Reason, Route};
-use crate::sql::{self, Hint, Traits};
-use crate::wire::{Command, Execute, write_payload};
+use crate::sql::{self, Hint, Server, Traits};
+use crate::wire::{Command, ErrPacket, Execute, Header, write_payload};
 
 /// Where the id lies in the commands that name a statement, counted from the packet's header.
 const ID: std::ops::Range<usize> = 5..9;
@@ -15,6 +15,8 @@ const ID: std::ops::Range<usize> = 5..9;
 /// Where COM_STMT_EXECUTE has its flags, counted likewise, and those of them that ask for a cursor.
 const FLAGS: usize = 9;
 const CURSOR_FLAGS: u8 = 0x07;
+/// How servers call the executions in their errors.
+const EXECUTE: &str = "mysqld_stmt_execute";
 
 fn read_id(bytes: &[u8]) -> Option<u32> {
     bytes.get(ID)?.try_into().ok().map(u32::from_le_bytes)
@@ -26,7 +28,60 @@ fn patch_id(bytes: &mut [u8], id: u32) {
     }
 }
 
+/// The statement that a command names.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    /// The number that the client sent.
+    sent: u32,
+    /// The number under which the statement is listed.
+    id: u32,
+}
+
+/// What a statement is called on either side of Atlas.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Names {
+    /// The number that the client sent.
+    sent: u32,
+    /// The number that went to the server.
+    server: u32,
+}
+
+impl Names {
+    /// The payload of the server's ERR packet at the front of the bytes with the client's number in its text; `None` when
+    /// it is no error that names a statement.
+    pub(super) fn error_for_client(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        // Unknown statement, no open cursor.
+        const NAMING: [u16; 2] = [1243, 1421];
+        let header = Header::parse(bytes)?;
+        let payload = bytes.get(4..4 + header.len)?;
+        let error = ErrPacket::parse(payload).ok()?;
+        if !NAMING.contains(&error.code) {
+            return None;
+        }
+        let number = format!("({})", self.server);
+        let at = payload
+            .windows(number.len())
+            .position(|window| window == number.as_bytes())?;
+        let mut renamed = payload.get(..at)?.to_vec();
+        renamed.extend_from_slice(format!("({})", self.sent).as_bytes());
+        renamed.extend_from_slice(payload.get(at + number.len()..)?);
+        Some(renamed)
+    }
+}
+
 impl Session {
+    /// Reads which statement a command names. On MariaDB `u32::MAX` stands for the one prepared last.
+    fn named(&self, bytes: &[u8]) -> Option<Named> {
+        let sent = read_id(bytes)?;
+        let is_last = sent == u32::MAX && self.server == Server::MariaDb;
+        let id = if is_last {
+            self.statements.last_id()
+        } else {
+            sent
+        };
+        Some(Named { sent, id })
+    }
+
     /// COM_STMT_PREPARE.
     pub(super) fn prepare(
         &mut self,
@@ -93,6 +148,7 @@ impl Session {
             may_retry: is_read,
             // To prepare a question about the previous statement leaves the answer as it is.
             keeps_last: is_diagnostic,
+            names: None,
         };
         self.depart(cx, &front, departure, out)
     }
@@ -104,20 +160,14 @@ impl Session {
         front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
-        let Some(id) = read_id(front.bytes) else {
+        let Some(named) = self.named(front.bytes) else {
             return self.depart(cx, &front, Departure::plain(Expect::Response), out);
         };
+        let id = named.id;
         let view = self.view(self.account(cx.snapshot).read_from);
         let capabilities = self.capabilities;
         let Some(statement) = self.statements.get_mut(id) else {
-            return self.unknown_statement(
-                cx,
-                front,
-                id,
-                "mysqld_stmt_execute",
-                Expect::Response,
-                out,
-            );
+            return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
         };
         if let Some(fault) = statement.lost_data.take() {
             return self.refuse_front(front, &fault, out);
@@ -130,6 +180,10 @@ impl Session {
         let has_types = parsed
             .as_ref()
             .is_some_and(|p| p.types.is_some() || p.type_flag_at.is_none());
+        if named.sent != id && parsed.is_some() && !has_types {
+            // Who does not know the statement's number yet cannot have sent its types before.
+            return self.refuse_front(front, &Fault::MalformedCommand, out);
+        }
         let types_lost = !has_types
             && statement.types.is_none()
             && statement.types_known[Role::Primary as usize];
@@ -166,16 +220,8 @@ impl Session {
             return 0;
         };
         let Some(server_id) = statement.server_ids[role as usize] else {
-            return self.unknown_statement(
-                cx,
-                front,
-                id,
-                "mysqld_stmt_execute",
-                Expect::Response,
-                out,
-            );
+            return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
         };
-        statement.long_data = false;
         statement.cursor = wants_cursor && role == Role::Primary;
         let mut insert_types = None;
         if let Some(parsed) = parsed {
@@ -202,6 +248,10 @@ impl Session {
             retain: is_read,
             may_retry: is_read && route.reason == Reason::PlainRead,
             keeps_last: route.reason == Reason::Follows,
+            names: Some(Names {
+                sent: named.sent,
+                server: server_id,
+            }),
         };
         patch_id(front.bytes, server_id);
         if wants_cursor
@@ -250,7 +300,7 @@ impl Session {
         front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
-        self.on_primary(cx, front, "mysqld_stmt_bulk_execute", Expect::Response, out)
+        self.on_primary(cx, front, EXECUTE, Expect::Response, out)
     }
 
     /// COM_STMT_FETCH: cursors are opened on the primary only.
@@ -266,10 +316,11 @@ impl Session {
         expect: Expect,
         out: &mut Outputs,
     ) -> usize {
-        let known = read_id(front.bytes).filter(|id| self.statements.get_mut(*id).is_some());
-        let Some(id) = known else {
-            let id = read_id(front.bytes).unwrap_or(0);
-            return self.unknown_statement(cx, front, id, caller, expect, out);
+        let named = self.named(front.bytes);
+        let known = named.filter(|named| self.statements.get_mut(named.id).is_some());
+        let Some(Named { sent, id }) = known else {
+            let sent = named.map_or(0, |named| named.sent);
+            return self.unknown_statement(cx, front, sent, caller, expect, out);
         };
         if !self.ensure(cx, Role::Primary, out) || !self.ensure_prepared(Role::Primary, id, out) {
             return 0;
@@ -283,8 +334,10 @@ impl Session {
             statement.types = None;
             statement.types_known = [true, false];
         }
-        if let Some(server_id) = statement.server_ids[Role::Primary as usize] {
-            patch_id(front.bytes, server_id);
+        let mut names = None;
+        if let Some(server) = statement.server_ids[Role::Primary as usize] {
+            patch_id(front.bytes, server);
+            names = Some(Names { sent, server });
         }
         let what = if expect == Expect::Response {
             What::Execute { id, kind, traits }
@@ -294,6 +347,7 @@ impl Session {
         let departure = Departure {
             what,
             keeps_last: false,
+            names,
             ..Departure::plain(expect)
         };
         self.depart(cx, &front, departure, out)
@@ -306,15 +360,22 @@ impl Session {
         mut front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
-        if front.bytes.len() < front.total().min(ID.end) {
-            self.want = front.total().min(ID.end);
+        // The command, the statement's number and the parameter's.
+        const HEAD: usize = 1 + 4 + 2;
+        if front.bytes.len() < front.total().min(4 + HEAD) {
+            self.want = front.total().min(4 + HEAD);
             return 0;
         }
         self.want = 4;
-        let Some(id) = read_id(front.bytes).filter(|id| {
-            let statement = self.statements.get_mut(*id);
+        if front.len < HEAD && self.server == Server::MySql {
+            return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
+        }
+        let named = self.named(front.bytes);
+        let known = named.filter(|named| {
+            let statement = self.statements.get_mut(named.id);
             statement.is_some_and(|statement| statement.lost_data.is_none())
-        }) else {
+        });
+        let Some(Named { id, .. }) = known else {
             // Servers say nothing to long data, not even that there is no such statement.
             return self.skip(&mut front);
         };
@@ -339,14 +400,24 @@ impl Session {
     pub(super) fn takes_long_data(&mut self, front: &Front<'_>) -> Option<&mut Prepared> {
         let is_long_data =
             front.bytes.get(4).copied().map(Command::from)? == Command::StmtSendLongData;
-        self.statements
-            .get_mut(read_id(front.bytes).filter(|_| is_long_data)?)
+        let named = self.named(front.bytes).filter(|_| is_long_data)?;
+        self.statements.get_mut(named.id)
     }
 
     /// COM_STMT_CLOSE. It has no reply.
-    pub(super) fn close_statement(&mut self, front: &Front<'_>, out: &mut Outputs) -> usize {
+    pub(super) fn close_statement(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: &Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
         let total = front.total();
-        if let Some(statement) = read_id(front.bytes).and_then(|id| self.statements.remove(id)) {
+        let named = self.named(front.bytes);
+        if named.is_none() && self.server == Server::MySql {
+            // But for one that MySQL cannot read.
+            return self.depart(cx, front, Departure::plain(Expect::Terminal), out);
+        }
+        if let Some(statement) = named.and_then(|named| self.statements.remove(named.id)) {
             for role in Role::BOTH {
                 if let Some(server_id) = statement.server_ids[role as usize] {
                     let mut packet = [5, 0, 0, 0, 0x19, 0, 0, 0, 0];
@@ -367,18 +438,12 @@ impl Session {
         front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
-        let Some(id) = read_id(front.bytes) else {
+        let Some(Named { sent, id }) = self.named(front.bytes) else {
             return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
         };
         let Some(statement) = self.statements.get_mut(id) else {
-            return self.unknown_statement(
-                cx,
-                front,
-                id,
-                "mysqld_stmt_reset",
-                Expect::Terminal,
-                out,
-            );
+            let (caller, expect) = ("mysqld_stmt_reset", Expect::Terminal);
+            return self.unknown_statement(cx, front, sent, caller, expect, out);
         };
         statement.long_data = false;
         statement.cursor = false;
@@ -399,6 +464,10 @@ impl Session {
         self.await_reply(
             Departure {
                 role,
+                names: Some(Names {
+                    sent,
+                    server: server_id,
+                }),
                 ..Departure::plain(Expect::Terminal)
             },
             0,
@@ -413,10 +482,15 @@ impl Session {
         cx: &mut Cx<'_>,
         front: Front<'_>,
         id: u32,
-        command: &'static str,
+        caller: &'static str,
         expect: Expect,
         out: &mut Outputs,
     ) -> usize {
+        // MySQL looks statements up in one place since version 8.
+        let command = match self.server {
+            Server::MySql if self.version >= 80_000 => "mysql_stmt_precheck",
+            Server::MySql | Server::MariaDb => caller,
+        };
         if id == u32::MAX || self.statements.is_server_id(id) {
             return self.refuse_front(front, &Fault::UnknownStatement { id, command }, out);
         }

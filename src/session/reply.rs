@@ -6,7 +6,7 @@ use super::{
     Running, Session, TrackEvent, Upload, What,
 };
 use crate::sql::{self, Dialect, Kind, Traits};
-use crate::wire::{Capabilities, Status};
+use crate::wire::{Capabilities, Status, write_payload};
 
 /// Error codes with which a server says that it or the connection is going away, not that the statement is wrong.
 const GOING_AWAY: [u16; 4] = [
@@ -121,6 +121,10 @@ impl Session {
         let Some(reply) = &mut self.reply else {
             return 0;
         };
+        let renamed = match reply.command.names {
+            Some(names) if reply.tracker.at_start() => names.error_for_client(rest),
+            _ => None,
+        };
         let walk = match reply.tracker.walk(rest) {
             Ok(walk) => walk,
             Err(bad) => {
@@ -161,7 +165,12 @@ impl Session {
             Some(TrackEvent::End) | None => {}
         }
         if walk.consumed > 0 {
-            out.push(Output::ForwardToClient(at..at + walk.consumed));
+            match renamed {
+                Some(error) => out.client(|buffer| {
+                    write_payload(buffer, 1, &error);
+                }),
+                None => out.push(Output::ForwardToClient(at..at + walk.consumed)),
+            }
             self.first_byte_passed(out);
         }
         if walk.event == Some(TrackEvent::End) {
@@ -303,6 +312,8 @@ impl Session {
                 let Some(statement) = self.statements.get_mut(id) else {
                     return;
                 };
+                // An error of the long data itself stays until the statement is reset.
+                statement.long_data &= !ok;
                 let traits = statement.traits;
                 let bound = statement.params > 0;
                 let text = if traits.contains(Traits::EFFECTS) {

@@ -55,7 +55,12 @@ impl Statements {
         self.list.push((id, statement));
     }
 
-    /// Finds a statement. MariaDB's clients may say `u32::MAX` for the one prepared last.
+    /// The id of the last preparation, whether it succeeded or not.
+    pub(super) fn last_id(&self) -> u32 {
+        self.last_id
+    }
+
+    /// Finds a statement.
     pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Prepared> {
         let at = self.position(id)?;
         self.list.get_mut(at).map(|(_, statement)| &mut **statement)
@@ -102,7 +107,6 @@ impl Statements {
     }
 
     fn position(&self, id: u32) -> Option<usize> {
-        let id = if id == u32::MAX { self.last_id } else { id };
         self.list.binary_search_by_key(&id, |(id, _)| *id).ok()
     }
 }
