@@ -140,6 +140,10 @@ impl Session {
                     }
                     if let Some(mut prepared) = self.preparing.take() {
                         prepared.params = ok.params;
+                        if prepared.traits.contains(Traits::USER_VAR_WRITE) {
+                            // Servers know the variable from the preparation on, and describe it otherwise than an unknown one.
+                            self.state.set_user_variables_unknown();
+                        }
                         prepared.server_ids[role as usize] = Some(ok.statement_id);
                         self.statements.insert(id, prepared);
                     }
@@ -395,6 +399,10 @@ impl Session {
             // Of a batch some statements may have run before the one that failed.
             Some(_) if traits.contains(Traits::MULTI) => {
                 self.state.set_opaque();
+                self.state.set_user_variables_unknown();
+            }
+            // Servers know the variable from then on, though it has no value.
+            Some(_) if traits.contains(Traits::USER_VAR_WRITE) => {
                 self.state.set_user_variables_unknown();
             }
             Some(_) => {}
