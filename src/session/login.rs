@@ -7,7 +7,7 @@ use super::{
 };
 use crate::auth::{Denied, Proof, ServerAuth, ServerStep, access_denied_text};
 use crate::config::ServerTlsMode;
-use crate::sql::Charset;
+use crate::sql::{Charset, Server};
 use crate::wire::{
     AuthMore, AuthSwitch, Capabilities, ChangeUser, Greeting, Header, Login as LoginPacket,
     OkPacket, SslRequest, write_payload,
@@ -72,6 +72,16 @@ impl Session {
             | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA
             | Capabilities::CONNECT_ATTRS
             | Capabilities::CONNECT_WITH_DB;
+        if cx
+            .snapshot
+            .groups
+            .iter()
+            .any(|group| !group.replicas.is_empty())
+        {
+            // A server leaves out definitions that it has sent before, which need not be those that the client got last: they may
+            // have come from the other server.
+            capabilities = capabilities.without(Capabilities::MARIADB_CACHE_METADATA);
+        }
         let server = &cx.snapshot.config.server;
         if server.tls.mode != ServerTlsMode::Off {
             capabilities = capabilities | Capabilities::SSL;
@@ -204,6 +214,10 @@ impl Session {
         };
         for role in Role::BOTH {
             self.drop_link(role, out);
+        }
+        if self.server == Server::MariaDb {
+            // There the log-in's IGNORE_SPACE lives in sql_mode, which begins anew without it.
+            self.capabilities = self.capabilities.without(Capabilities::IGNORE_SPACE);
         }
         let mut login = Box::new(Login::new());
         login.encrypted = true;

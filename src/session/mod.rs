@@ -367,6 +367,9 @@ impl Session {
             || !self.status.contains(Status::AUTOCOMMIT)
             || self.state.pins().bind_connection()
             || self.statements.bound_to_primary()
+            // What the server told of columns, and leaves out since, is told anew by none other.
+            || (self.capabilities.contains(Capabilities::MARIADB_CACHE_METADATA)
+                && !self.statements.is_empty())
     }
 
     fn close(&mut self, out: &mut Outputs) {

@@ -18,8 +18,13 @@ const CURSOR_FLAGS: u8 = 0x07;
 /// How servers call the executions in their errors.
 const EXECUTE: &str = "mysqld_stmt_execute";
 
-fn read_id(bytes: &[u8]) -> Option<u32> {
-    bytes.get(ID)?.try_into().ok().map(u32::from_le_bytes)
+fn read_id(front: &Front<'_>) -> Option<u32> {
+    // Not beyond the packet, behind which the next one may stand.
+    if front.total() < ID.end {
+        return None;
+    }
+    let bytes = front.bytes.get(ID)?;
+    bytes.try_into().ok().map(u32::from_le_bytes)
 }
 
 fn patch_id(bytes: &mut [u8], id: u32) {
@@ -71,8 +76,8 @@ impl Names {
 
 impl Session {
     /// Reads which statement a command names. On MariaDB `u32::MAX` stands for the one prepared last.
-    fn named(&self, bytes: &[u8]) -> Option<Named> {
-        let sent = read_id(bytes)?;
+    fn named(&self, front: &Front<'_>) -> Option<Named> {
+        let sent = read_id(front)?;
         let is_last = sent == u32::MAX && self.server == Server::MariaDb;
         let id = if is_last {
             self.statements.last_id()
@@ -160,7 +165,7 @@ impl Session {
         front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
-        let Some(named) = self.named(front.bytes) else {
+        let Some(named) = self.named(&front) else {
             return self.depart(cx, &front, Departure::plain(Expect::Response), out);
         };
         let id = named.id;
@@ -316,7 +321,7 @@ impl Session {
         expect: Expect,
         out: &mut Outputs,
     ) -> usize {
-        let named = self.named(front.bytes);
+        let named = self.named(&front);
         let known = named.filter(|named| self.statements.get_mut(named.id).is_some());
         let Some(Named { sent, id }) = known else {
             let sent = named.map_or(0, |named| named.sent);
@@ -370,7 +375,7 @@ impl Session {
         if front.len < HEAD && self.server == Server::MySql {
             return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
         }
-        let named = self.named(front.bytes);
+        let named = self.named(&front);
         let known = named.filter(|named| {
             let statement = self.statements.get_mut(named.id);
             statement.is_some_and(|statement| statement.lost_data.is_none())
@@ -400,7 +405,7 @@ impl Session {
     pub(super) fn takes_long_data(&mut self, front: &Front<'_>) -> Option<&mut Prepared> {
         let is_long_data =
             front.bytes.get(4).copied().map(Command::from)? == Command::StmtSendLongData;
-        let named = self.named(front.bytes).filter(|_| is_long_data)?;
+        let named = self.named(front).filter(|_| is_long_data)?;
         self.statements.get_mut(named.id)
     }
 
@@ -412,7 +417,7 @@ impl Session {
         out: &mut Outputs,
     ) -> usize {
         let total = front.total();
-        let named = self.named(front.bytes);
+        let named = self.named(front);
         if named.is_none() && self.server == Server::MySql {
             // But for one that MySQL cannot read.
             return self.depart(cx, front, Departure::plain(Expect::Terminal), out);
@@ -438,7 +443,7 @@ impl Session {
         front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
-        let Some(Named { sent, id }) = self.named(front.bytes) else {
+        let Some(Named { sent, id }) = self.named(&front) else {
             return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
         };
         let Some(statement) = self.statements.get_mut(id) else {
@@ -491,7 +496,8 @@ impl Session {
             Server::MySql if self.version >= 80_000 => "mysql_stmt_precheck",
             Server::MySql | Server::MariaDb => caller,
         };
-        if id == u32::MAX || self.statements.is_server_id(id) {
+        let means_last = id == u32::MAX && self.server == Server::MariaDb;
+        if means_last || self.statements.is_server_id(id) {
             return self.refuse_front(front, &Fault::UnknownStatement { id, command }, out);
         }
         self.depart(cx, &front, Departure::plain(expect), out)

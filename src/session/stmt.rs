@@ -93,6 +93,12 @@ impl Statements {
         self.list = Vec::new();
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Whether some statement has this id on the primary's connection.
     #[must_use]
     pub(super) fn is_server_id(&self, id: u32) -> bool {
