@@ -93,8 +93,6 @@ pub struct Outcome {
     pub insert_id: u64,
     /// Results that ended well.
     pub results: u32,
-    /// Some result had a status with `DB_DROPPED`.
-    pub schema_dropped: bool,
     /// Some result was followed by another.
     pub many: bool,
 }

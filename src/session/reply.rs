@@ -265,9 +265,10 @@ impl Session {
                 self.note_status(status);
             }
         }
+        let had_schema = self.state.schema().is_some();
         self.note_command(role, command, outcome, &dialect, client, out);
-        if outcome.schema_dropped {
-            self.state.schema_dropped();
+        if had_schema && self.state.schema().is_none() {
+            // It was dropped. Over there the connection would keep its name.
             self.drop_link(Role::Replica, out);
         }
         if role == Role::Primary {

@@ -155,13 +155,21 @@ impl State {
         self.pins.clear(Pins::ONE_SHOT);
     }
 
-    /// The current schema was dropped.
-    pub(super) fn schema_dropped(&mut self) {
-        self.schema = None;
-        self.history.retain(|e| e.key != b"schema");
-        if self.has_character_set() {
-            // It took the collation of a schema that cannot be gone to any more.
-            self.pins.set(Pins::OPAQUE);
+    /// A schema was dropped: if it was the current one there is none now. The status flag of the reply does not tell: it
+    /// stands for any schema.
+    fn drop_schema(&mut self, name: &[u8]) {
+        match self.schema.as_deref() {
+            Some(current) if current == name => {
+                self.schema = None;
+                self.history.retain(|e| e.key != b"schema");
+                if self.has_character_set() {
+                    // It took the collation of a schema that cannot be gone to any more.
+                    self.pins.set(Pins::OPAQUE);
+                }
+            }
+            // Whether these two are the same hangs on the server's settings.
+            Some(current) if current.eq_ignore_ascii_case(name) => self.pins.set(Pins::OPAQUE),
+            _ => {}
         }
     }
 
@@ -242,11 +250,7 @@ impl State {
                 statement.extend_from_slice(text);
                 self.record(b"role", Replay::Query(statement), neutral(text), false);
             }
-            Effect::DropDatabase(name) => {
-                if self.schema.as_deref() == Some(name) {
-                    self.schema_dropped();
-                }
-            }
+            Effect::DropDatabase(name) => self.drop_schema(name),
             // One of them may have another name now.
             Effect::RenameTables => {
                 self.temporary_uncounted |= self.pins.any_of(Pins::TEMPORARY_TABLES);

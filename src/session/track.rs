@@ -490,7 +490,6 @@ impl Tracker {
 
     fn note(&mut self, status: Status) {
         self.outcome.status = Some(status);
-        self.outcome.schema_dropped |= status.contains(Status::DB_DROPPED);
     }
 
     fn result_ended(&mut self, status: Status) {
