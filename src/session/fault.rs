@@ -109,6 +109,11 @@ pub enum Fault {
         "Proxy Warning - the connection that ran the previous statement was lost, so what it knew is lost too"
     )]
     LostPrevious,
+    /// The statement asks about one before it, which ran on a replica, and must itself run on the primary.
+    #[error(
+        "Proxy Warning - this statement belongs on the primary, but asks about the previous one, which a replica answered; put /*master*/ into that one"
+    )]
+    PreviousElsewhere,
     /// A server refused the connection or an injected statement; its own words.
     #[error("{message}")]
     Server {
@@ -164,6 +169,7 @@ impl Fault {
             Self::NoPrimary { .. }
             | Self::NoReplica { .. }
             | Self::LostPrevious
+            | Self::PreviousElsewhere
             | Self::TypesUnknown
             | Self::OtherGroup { .. }
             | Self::Incompatible(_)

@@ -55,6 +55,11 @@ impl Session {
         if self.insert_id_lost && traits.contains(Traits::LAST_INSERT_ID) {
             return Err(Fault::LostPrevious);
         }
+        // Of several statements in one text it is most likely the one before it there that is asked about.
+        let asks = traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI);
+        if asks && self.last.is_some_and(|last| last.role != route.role) {
+            return Err(Fault::PreviousElsewhere);
+        }
         if route.role != Role::Replica || route.reason == Reason::Follows {
             return Ok(());
         }
