@@ -27,7 +27,7 @@ impl From<&str> for Param {
 }
 
 impl Param {
-    fn type_code(&self) -> u8 {
+    pub fn type_code(&self) -> u8 {
         match self {
             Self::Null => 0x06,
             Self::Int(_) => 0x08,
@@ -37,7 +37,8 @@ impl Param {
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    /// Appends the value as COM_STMT_EXECUTE carries it.
+    pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Null | Self::Long => {}
             Self::Int(value) => out.extend_from_slice(&value.to_le_bytes()),

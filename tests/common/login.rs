@@ -196,9 +196,12 @@ impl Login {
         caps
     }
 
-    /// The attributes of the connection as the log-in carries them, without the length in front.
-    fn attribute_bytes(&self) -> Vec<u8> {
+    /// The attributes of the connection as the log-in carries them, without the length in front; none without the capability.
+    fn attribute_bytes(&self, caps: Capabilities) -> Vec<u8> {
         let mut out = Vec::new();
+        if !caps.contains(Capabilities::CONNECT_ATTRS) {
+            return out;
+        }
         for (name, value) in &self.attributes {
             put_bytes(&mut out, name.as_bytes());
             put_bytes(&mut out, value.as_bytes());
@@ -217,7 +220,7 @@ impl Login {
 
     /// The payload of the log-in, or of COM_CHANGE_USER without its first byte's meaning: see the callers.
     fn login_payload(&self, caps: Capabilities, answer: &[u8], plugin: &str) -> Vec<u8> {
-        let attributes = self.attribute_bytes();
+        let attributes = self.attribute_bytes(caps);
         let login = ::atlas::wire::Login {
             capabilities: caps,
             max_packet: self.max_packet,
@@ -225,7 +228,9 @@ impl Login {
             user: self.user.as_bytes(),
             auth: answer,
             schema: self.schema.as_deref().map(str::as_bytes),
-            plugin: Some(plugin.as_bytes()),
+            plugin: caps
+                .contains(Capabilities::PLUGIN_AUTH)
+                .then_some(plugin.as_bytes()),
             attributes: &attributes,
             zstd_level: None,
         };
@@ -235,7 +240,7 @@ impl Login {
     }
 
     fn change_user_payload(&self, caps: Capabilities, answer: &[u8], plugin: &str) -> Vec<u8> {
-        let attributes = self.attribute_bytes();
+        let attributes = self.attribute_bytes(caps);
         let change = ::atlas::wire::ChangeUser {
             user: self.user.as_bytes(),
             auth: answer,

@@ -12,6 +12,7 @@
 //! - [`Wire`]: a raw client. It logs in with the capabilities, character set and plugin that the test wants, sends commands
 //!   split where the test wants, and gives back every packet of a reply. It knows where replies end by a reading of the protocol of
 //!   its own, not by Atlas's.
+//! - [`Relay`]: a server seen through a line that cuts what it says into small pieces.
 //! - [`Mask`] and [`assert_same`]: compares the packets of a direct connection with those through Atlas, byte by byte, but for what
 //!   must differ (connection ids, times).
 //!
@@ -53,6 +54,7 @@ mod login;
 mod mask;
 mod packet;
 mod process;
+mod relay;
 mod reply;
 mod schema;
 mod scripted;
@@ -64,9 +66,10 @@ pub use binary::Param;
 pub use config::{Config, config_for};
 pub use general_log::{Entry, Marks, parse as parse_general_log};
 pub use login::{Login, Refused, Tls};
-pub use mask::{Mask, assert_same, masked};
+pub use mask::{Mask, assert_same, difference, masked};
 pub use packet::{Ended, Packet, Part, frame};
 pub use process::Atlas;
+pub use relay::{Pieces, Relay};
 pub use reply::{Expect, Reply};
 pub use schema::{Schema, unique_name};
 pub use scripted::{Arrival, Role as ScriptedRole, Scripted, Talk};

@@ -146,6 +146,8 @@ pub(super) struct Link {
     inbox: Vec<u8>,
     /// How much of `inbox` is taken.
     taken: usize,
+    /// What is written goes out in pieces of so many bytes, with a pause behind each.
+    pub(super) pieces: Option<(usize, Duration)>,
 }
 
 impl Link {
@@ -154,6 +156,7 @@ impl Link {
             stream,
             inbox: Vec::new(),
             taken: 0,
+            pieces: None,
         }
     }
 
@@ -175,7 +178,14 @@ impl Link {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Ended> {
-        Ok(self.stream.write_all(bytes)?)
+        let Some((size, pause)) = self.pieces else {
+            return Ok(self.stream.write_all(bytes)?);
+        };
+        for piece in bytes.chunks(size) {
+            self.stream.write_all(piece)?;
+            std::thread::sleep(pause);
+        }
+        Ok(())
     }
 
     /// Frames `payload`, from sequence id `seq` on, and sends it.

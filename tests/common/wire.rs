@@ -119,6 +119,14 @@ impl Wire {
         self.link.set_timeout(timeout);
     }
 
+    /// From now on everything that is sent, log-in included, goes out in pieces of `size` bytes with a pause behind each; `None`
+    /// sends whole again.
+    #[must_use]
+    pub fn in_pieces(mut self, pieces: Option<(usize, Duration)>) -> Self {
+        self.link.pieces = pieces;
+        self
+    }
+
     // ---- commands with their replies ----
 
     /// COM_QUERY.
@@ -284,7 +292,11 @@ impl Wire {
 
     /// Bytes as they are, without a header.
     pub fn send_bytes(&mut self, bytes: &[u8]) {
-        self.link.write(bytes).expect("send");
+        self.try_send_bytes(bytes).expect("send");
+    }
+
+    pub fn try_send_bytes(&mut self, bytes: &[u8]) -> Result<(), Ended> {
+        self.link.write(bytes)
     }
 
     /// One whole reply to a command that was sent.
