@@ -292,10 +292,15 @@ impl Session {
             role: route.role,
             access: if is_read { Access::Read } else { Access::Write },
             expect: Some(Expect::Response),
-            what: What::Query {
-                at: 4 + at,
-                traits: statement.traits,
-                kind: statement.kind,
+            what: match statement.kind {
+                Kind::Commit | Kind::Rollback if sql::releases_connection(sql, &dialect) => {
+                    What::Release
+                }
+                kind => What::Query {
+                    at: 4 + at,
+                    traits: statement.traits,
+                    kind,
+                },
             },
             retain: is_read || statement.traits.contains(Traits::EFFECTS),
             may_retry: is_read && route.reason == Reason::PlainRead,

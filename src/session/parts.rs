@@ -105,6 +105,8 @@ pub(super) enum What {
         traits: crate::sql::Traits,
         kind: crate::sql::Kind,
     },
+    /// COMMIT RELEASE or ROLLBACK RELEASE: the server ends the connection when it has answered.
+    Release,
     /// A text too long to be looked at whole.
     LongQuery(crate::sql::Kind),
     /// A prepare for this client id; the facts wait in `Session::statements`.

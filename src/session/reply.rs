@@ -205,9 +205,12 @@ impl Session {
                 traits.contains(Traits::LOAD) || matches!(kind, Kind::Execute | Kind::Unknown)
             }
             What::LongQuery(kind) => matches!(kind, Kind::Write | Kind::Batch | Kind::Unknown),
-            What::Prepare(_) | What::InitDb | What::SetOption(_) | What::Reset | What::Plain => {
-                false
-            }
+            What::Prepare(_)
+            | What::InitDb
+            | What::SetOption(_)
+            | What::Reset
+            | What::Release
+            | What::Plain => false,
         }
     }
 
@@ -353,6 +356,7 @@ impl Session {
                     _ => self.capabilities.without(flag),
                 };
             }
+            What::Release if ok => self.close(out),
             What::Reset if ok => self.was_reset(),
             What::Reset => {
                 // A server that cannot reset is not fit to go on with: what it still holds is not known.
@@ -360,7 +364,7 @@ impl Session {
                 self.was_reset();
             }
             What::Prepare(_) => self.preparing = None,
-            What::InitDb | What::SetOption(_) | What::Plain => {}
+            What::InitDb | What::SetOption(_) | What::Release | What::Plain => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! Statements that a proxy answers or changes itself: KILL, and Atlas's own EXPLAIN ROUTE.
+//! Statements that concern a proxy itself: KILL, the end of the connection, and Atlas's own EXPLAIN ROUTE.
 
 use super::cursor::Cursor;
 use super::scan::Tok;
@@ -24,6 +24,19 @@ pub fn kill_target(sql: &[u8], d: &Dialect) -> Option<Kill> {
     c.step();
     while c.eat(Tok::Semicolon) {}
     (c.tok() == Tok::End).then_some(Kill { query, id })
+}
+
+/// Whether a COMMIT or ROLLBACK ends the connection too: RELEASE without NO before it.
+#[must_use]
+pub fn releases_connection(sql: &[u8], d: &Dialect) -> bool {
+    let mut c = Cursor::new(sql, d);
+    let (mut releases, mut is_negated) = (false, false);
+    while !c.is_at_end() {
+        releases |= c.is_word("release") && !is_negated;
+        is_negated = c.is_word("no");
+        c.step();
+    }
+    releases
 }
 
 /// Where in `sql` the statement starts that an EXPLAIN ROUTE asks about (its comments belong to it);

@@ -54,7 +54,7 @@ pub use dialect::{Charset, Dialect, Server};
 pub use effect::{Effect, Kill, Scope, TableName, Value};
 pub use effects::effects;
 pub use literal::{decode, push_name, push_string};
-pub use local::{explain_route_target, kill_target};
+pub use local::{explain_route_target, kill_target, releases_connection};
 pub use reason::Reason;
 pub use statement::{Hint, Kind, Statement};
 pub use traits::Traits;

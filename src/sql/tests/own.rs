@@ -3,7 +3,7 @@
 //! Names with a number (`b003…`) are those of reported faults of other proxies.
 
 use super::*;
-use crate::sql::{Kind, explain_route_target, kill_target};
+use crate::sql::{Kind, explain_route_target, kill_target, releases_connection};
 
 #[test]
 fn explain_route_and_show_last_route_are_atlass_own() {
@@ -47,6 +47,25 @@ fn explain_route_and_show_last_route_are_atlass_own() {
         facts("SHOW LAST ROUTE; SELECT 1", &MARIADB).kind,
         Kind::Batch
     );
+}
+
+#[test]
+fn ends_of_connections() {
+    for (sql, expected) in [
+        ("COMMIT RELEASE", true),
+        ("rollback work and no chain release -- now", true),
+        ("COMMIT /* RELEASE */", false),
+        ("COMMIT", false),
+        ("COMMIT NO RELEASE", false),
+        ("ROLLBACK AND CHAIN NO RELEASE", false),
+        ("COMMIT; SELECT release", false),
+    ] {
+        assert_eq!(
+            releases_connection(sql.as_bytes(), &MARIADB),
+            expected,
+            "{sql}"
+        );
+    }
 }
 
 #[test]
