@@ -270,7 +270,7 @@ fn temporary_tables() {
 #[test]
 fn questions_about_the_previous_statement() {
     let counts = Script::of(
-        "SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID()
+        "SELECT ROW_COUNT(), LAST_INSERT_ID()
          < SELECT i FROM n3
          < SELECT FOUND_ROWS()
          < SELECT i FROM n3
@@ -329,7 +329,8 @@ fn questions_about_the_previous_statement() {
          DROP TABLE IF EXISTS never
          > SHOW WARNINGS",
     );
-    let read = warnings.prepare("SELECT CAST(? AS SIGNED)");
+    // With a table: MariaDB leaves the warnings of the statement before in place when one has none.
+    let read = warnings.prepare("SELECT CAST(? AS SIGNED), i FROM n3");
     warnings.query("SHOW WARNINGS");
     warnings
         .execute(read, &[Param::from("x")])
