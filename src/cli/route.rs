@@ -80,6 +80,7 @@ impl<'a> Session<'a> {
             autocommit: true,
             pins: Pins::default(),
             last: None,
+            warned: None,
             read_from,
         };
         let route = route::decide(statement, &view);

@@ -63,7 +63,7 @@ pub fn decide(statement: &Statement<'_>, view: &View) -> Route {
     if let Some(reason) = statement.wants_primary() {
         let elsewhere = Traits::CONNECTION_ID | Traits::SERVER_STATE | Traits::UNKNOWN_FUNCTION;
         if reason == sql::Reason::Diagnostics && !statement.traits.intersects(elsewhere) {
-            return follow(view);
+            return follow(statement.kind, view);
         }
         return Route {
             role: Role::Primary,
@@ -103,9 +103,14 @@ pub fn decide_read(view: &View, uses_variables: bool, hinted: bool) -> Route {
 
 /// A statement about the previous one goes where that one ran.
 #[must_use]
-pub fn follow(view: &View) -> Route {
+pub fn follow(kind: sql::Kind, view: &View) -> Route {
+    // SHOW WARNINGS and SHOW ERRORS; the others are counts, which only statements change.
+    let place = match kind {
+        sql::Kind::Show => view.warned,
+        _ => view.last,
+    };
     Route {
-        role: view.last.unwrap_or(Role::Primary),
+        role: place.unwrap_or(Role::Primary),
         reason: Reason::Follows,
     }
 }

@@ -28,6 +28,8 @@ pub struct View {
     pub pins: Pins,
     /// The connection that ran the previous statement.
     pub last: Option<Role>,
+    /// The connection that has the session's warnings and errors: an error of a command that is no statement counts too.
+    pub warned: Option<Role>,
     /// The account's rule.
     pub read_from: ReadFrom,
 }

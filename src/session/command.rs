@@ -1,7 +1,7 @@
 //! A client's command: which it is, where it goes, and its departure. Prepared statements are in `prepared`, answers that
 //! Atlas makes itself in `local`.
 
-use super::prepared::Names;
+use super::names::Names;
 use super::{
     Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, LinkState, Output, Outputs, Role, Running,
     Session, Upload, What,
@@ -397,7 +397,7 @@ impl Session {
     }
 
     fn ping(&mut self, front: &Front<'_>, out: &mut Outputs) -> usize {
-        let last = self.last.map_or(Role::Primary, |last| last.role);
+        let last = self.warned.map_or(Role::Primary, |last| last.role);
         let ready = |role: Role| self.link(role).state == LinkState::Ready;
         let role = [last, Role::Primary, Role::Replica]
             .into_iter()
@@ -442,6 +442,7 @@ impl Session {
         use crate::sql::Charset;
         self.statements.reset();
         self.last = None;
+        self.warned = None;
         self.insert_id_lost = false;
         self.insert_id_set = false;
         // MariaDB returns to the log-in's character set, MySQL to the server's own (utf8mb4 unless configured).

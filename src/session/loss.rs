@@ -65,10 +65,8 @@ impl Session {
     }
 
     pub(super) fn note_loss(&mut self, role: Role) {
-        if let Some(last) = &mut self.last
-            && last.role == role
-        {
-            last.lost = true;
+        for last in [&mut self.last, &mut self.warned].into_iter().flatten() {
+            last.lost |= last.role == role;
         }
         if role == Role::Primary {
             self.insert_id_lost |= std::mem::take(&mut self.insert_id_set);

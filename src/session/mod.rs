@@ -20,6 +20,7 @@ mod io;
 mod local;
 mod login;
 mod loss;
+mod names;
 mod parts;
 mod prepared;
 mod replay;
@@ -100,6 +101,8 @@ pub struct Session {
     version: u32,
     /// The connection that ran the previous statement, and whether it is still the same one.
     last: Option<Last>,
+    /// The same for the connection that has the warnings and errors to be shown.
+    warned: Option<Last>,
     last_route: Option<(Role, Reason)>,
     want: usize,
     upload: Option<Upload>,
@@ -153,6 +156,7 @@ impl Session {
             server: facts.server(),
             version: facts.version_number(),
             last: None,
+            warned: None,
             last_route: None,
             want: 4,
             upload: None,
@@ -357,6 +361,7 @@ impl Session {
             autocommit: self.status.contains(Status::AUTOCOMMIT),
             pins: self.state.pins(),
             last: self.last.map(|last| last.role),
+            warned: self.warned.map(|last| last.role),
             read_from,
         }
     }

@@ -1,6 +1,6 @@
 //! The pieces that a session is made of: plain data, no behaviour.
 
-use super::prepared::Names;
+use super::names::Names;
 use super::{Access, Tracker};
 use crate::pool::HostId;
 use crate::route::Role;

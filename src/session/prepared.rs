@@ -3,11 +3,12 @@
 //! not known.
 
 use super::command::{Departure, Front};
+use super::names::Names;
 use super::stmt::Prepared;
 use super::{Access, Cx, Expect, Fault, Output, Outputs, Role, Session, What};
 use crate::route::{self, Reason, Route};
 use crate::sql::{self, Hint, Server, Traits};
-use crate::wire::{Command, ErrPacket, Execute, Header, write_payload};
+use crate::wire::{Command, Execute, write_payload};
 
 /// Where the id lies in the commands that name a statement, counted from the packet's header.
 const ID: std::ops::Range<usize> = 5..9;
@@ -40,38 +41,6 @@ struct Named {
     sent: u32,
     /// The number under which the statement is listed.
     id: u32,
-}
-
-/// What a statement is called on either side of Atlas.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Names {
-    /// The number that the client sent.
-    sent: u32,
-    /// The number that went to the server.
-    server: u32,
-}
-
-impl Names {
-    /// The payload of the server's ERR packet at the front of the bytes with the client's number in its text; `None` when
-    /// it is no error that names a statement.
-    pub(super) fn error_for_client(self, bytes: &[u8]) -> Option<Vec<u8>> {
-        // Unknown statement, no open cursor.
-        const NAMING: [u16; 2] = [1243, 1421];
-        let header = Header::parse(bytes)?;
-        let payload = bytes.get(4..4 + header.len)?;
-        let error = ErrPacket::parse(payload).ok()?;
-        if !NAMING.contains(&error.code) {
-            return None;
-        }
-        let number = format!("({})", self.server);
-        let at = payload
-            .windows(number.len())
-            .position(|window| window == number.as_bytes())?;
-        let mut renamed = payload.get(..at)?.to_vec();
-        renamed.extend_from_slice(format!("({})", self.sent).as_bytes());
-        renamed.extend_from_slice(payload.get(at + number.len()..)?);
-        Some(renamed)
-    }
 }
 
 impl Session {
@@ -193,7 +162,7 @@ impl Session {
             && statement.types.is_none()
             && statement.types_known[Role::Primary as usize];
         let mut route = if statement.is_diagnostic {
-            route::follow(&view)
+            route::follow(statement.kind, &view)
         } else if statement.is_read
             && !wants_cursor
             && !statement.long_data

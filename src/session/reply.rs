@@ -283,9 +283,13 @@ impl Session {
                 self.insert_id_lost = false;
             }
         }
-        // An error is something to ask about, whatever command it answers.
-        if !command.keeps_last || outcome.error.is_some() {
-            self.last = Some(super::Last { role, lost: false });
+        let here = Some(super::Last { role, lost: false });
+        if !command.keeps_last {
+            self.last = here;
+            self.warned = here;
+        } else if outcome.error.is_some() {
+            // An error can be shown, whatever command it answers.
+            self.warned = here;
         }
         self.attempt = Attempt::default();
         if command.retained > 0 {

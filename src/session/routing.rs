@@ -49,7 +49,9 @@ impl Session {
         route: &mut Route,
         traits: Traits,
     ) -> Result<(), Fault> {
-        if route.reason == Reason::Follows && self.last.is_some_and(|last| last.lost) {
+        let follows = route.reason == Reason::Follows;
+        let mut previous = [self.last, self.warned].into_iter().flatten();
+        if follows && previous.any(|last| last.lost && last.role == route.role) {
             return Err(Fault::LostPrevious);
         }
         if self.insert_id_lost && traits.contains(Traits::LAST_INSERT_ID) {
@@ -57,10 +59,10 @@ impl Session {
         }
         // Of several statements in one text it is most likely the one before it there that is asked about.
         let asks = traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI);
-        if asks && self.last.is_some_and(|last| last.role != route.role) {
+        if asks && !follows && self.last.is_some_and(|last| last.role != route.role) {
             return Err(Fault::PreviousElsewhere);
         }
-        if route.role != Role::Replica || route.reason == Reason::Follows {
+        if route.role != Role::Replica || follows {
             return Ok(());
         }
         let group = self.group(cx.snapshot);

@@ -25,8 +25,6 @@ const PEEK_TERMINAL: usize = 64;
 const PEEK_ERROR: usize = 1024;
 /// A column count beyond this is not a server's (its own limit is 4,096).
 const MAX_COLUMNS: u64 = 65_535;
-/// MariaDB's progress report is an ERR packet with this code and ends nothing.
-const PROGRESS_REPORT: u16 = 0xffff;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -53,14 +51,12 @@ pub struct Tracker {
     /// The prepare reply says that its definitions are left out (`resultset_metadata=NONE`).
     definitions_left_out: bool,
     deprecate_eof: bool,
-    /// A flag says whether definitions follow: MariaDB leaves out what the client has cached, MySQL does as
-    /// `resultset_metadata` says.
+    /// A flag says whether definitions follow: MariaDB leaves out what is cached, MySQL does as `resultset_metadata` says.
     metadata_flag: bool,
     /// The statement may make the server ask for a file of the client.
     may_ask_for_file: bool,
-    /// The EOF behind the columns said that OUT parameters follow and another result behind them. MySQL says so there only: the EOF
-    /// behind the row has neither flag.
-    more_behind_parameters: bool,
+    /// What the EOF behind the columns of OUT parameters said of more results: MySQL does not repeat it behind the row.
+    more_behind: Status,
     /// The last packet's sequence id.
     seq: u8,
     /// The next packet's; `None` while packets of the client come between.
@@ -94,7 +90,7 @@ impl Tracker {
             metadata_flag: capabilities.contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
                 || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA),
             may_ask_for_file: true,
-            more_behind_parameters: false,
+            more_behind: Status::NONE,
             seq: 0,
             next: Some(1),
             at_start: true,
@@ -425,9 +421,9 @@ impl Tracker {
                 self.result_ended(eof.status);
                 return Ok(None);
             }
-            self.more_behind_parameters = eof
-                .status
-                .contains(Status::PS_OUT_PARAMS | Status::MORE_RESULTS);
+            if eof.status.contains(Status::PS_OUT_PARAMS) {
+                self.more_behind = eof.status & Status::MORE_RESULTS;
+            }
             self.state = State::Rows;
             return Ok(None);
         }
@@ -443,10 +439,8 @@ impl Tracker {
             Some(0xff) => self.error(seen),
             // A row may start with 0xfe too (a value of 16 MiB and more), but then its packet fills the frame.
             Some(0xfe) if header.len < 9 || (self.deprecate_eof && header.len < MAX_PAYLOAD) => {
-                let mut status = self.end_of_rows(header, seen)?;
-                if std::mem::take(&mut self.more_behind_parameters) {
-                    status = status | Status::MORE_RESULTS;
-                }
+                let more = std::mem::take(&mut self.more_behind);
+                let status = self.end_of_rows(header, seen)? | more;
                 self.outcome.results = self.outcome.results.saturating_add(1);
                 self.result_ended(status);
                 Ok(None)
@@ -480,7 +474,7 @@ impl Tracker {
 
     fn error(&mut self, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
         let err = ErrPacket::parse(seen).map_err(|_| BadReply("ERR packet"))?;
-        if err.code == PROGRESS_REPORT {
+        if err.code == ErrPacket::PROGRESS {
             return Ok(None);
         }
         self.outcome.error = Some(err.code);

@@ -200,7 +200,9 @@ impl Client {
         let greeting = Greeting::parse(payload).map_err(|e| e.to_string())?;
         self.id = greeting.thread_id;
         self.nonce = greeting.nonce;
-        let caps = self.habits.caps;
+        // No client asks for what it was not offered.
+        let caps = self.habits.caps & (greeting.capabilities | Capabilities::LONG_PASSWORD);
+        self.habits.caps = caps;
         let mut seq = 1;
         if self.habits.tls {
             let request = SslRequest {

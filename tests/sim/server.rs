@@ -138,11 +138,11 @@ impl ServerConn {
             seq, 0,
             "a server got a command that does not start at 0: {payload:02x?}"
         );
-        assert!(!payload.is_empty(), "a server got an empty command");
         let mut reaction = Reaction::default();
         let mut answer = Answer::new(next_seq, self.caps);
-        let command = Command::from(payload[0]);
-        let body = &payload[1..];
+        // An empty packet is taken for COM_SLEEP.
+        let command = Command::from(payload.first().copied().unwrap_or(0));
+        let body = payload.get(1..).unwrap_or_default();
         let memory = self.memory.as_mut().expect("logged in");
         match command {
             Command::Quit => reaction.close = true,
