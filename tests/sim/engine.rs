@@ -2,7 +2,7 @@
 //! model servers and on each client's shadow.
 
 use crate::lex::scan;
-use crate::memory::{Memory, Previous, Transaction};
+use crate::memory::{Memory, Previous, Transaction, WARNINGS_OF_A_COMMAND};
 use crate::outcome::{After, Done, Outcome, Outside};
 use crate::statement::{
     Assignment, Name, Select, Statement, Value, asks_of_previous, nature, parse,
@@ -50,6 +50,7 @@ pub fn run(
             tag: *tag,
             rows: 0,
             affected: -1,
+            failed_since: false,
         };
         let mentions_user_variables = tokens
             .iter()
@@ -216,6 +217,9 @@ impl Execution<'_> {
                 }
             }
             Statement::ShowWarnings => {
+                if self.before.failed_since {
+                    return Ok(Outcome::one_row(WARNINGS_OF_A_COMMAND.to_owned()));
+                }
                 let tag = self.before.tag;
                 return Ok(Outcome::one_row(format!("warnings of {tag}")));
             }

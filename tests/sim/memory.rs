@@ -64,7 +64,12 @@ pub struct Previous {
     pub tag: u32,
     pub rows: i64,
     pub affected: i64,
+    /// A command that is no statement has failed since: SHOW WARNINGS shows that, while the counts stay.
+    pub failed_since: bool,
 }
+
+/// What SHOW WARNINGS says then.
+pub const WARNINGS_OF_A_COMMAND: &str = "warnings of a command";
 
 /// A statement prepared by COM_STMT_PREPARE.
 #[derive(Debug, Clone)]

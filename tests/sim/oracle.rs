@@ -245,12 +245,12 @@ impl Oracle {
                     statement.cursor = None;
                     self.plain_ok(parts)
                 }
-                None => expect_error(1243, parts),
+                None => self.command_error(1243, parts),
             },
             Kind::Fetch(id, rows) => self.fetch(*id, *rows, parts),
             Kind::InitDb(name) => {
                 if !self.databases.names.contains(name) {
-                    return expect_error(1049, parts);
+                    return self.command_error(1049, parts);
                 }
                 self.shadow.schema = Some(name.clone());
                 self.plain_ok(parts)
@@ -279,7 +279,7 @@ impl Oracle {
                 }
                 other => Err(format!("processes: {other:?}")),
             },
-            Kind::FieldList(table) if table == "nosuch" => expect_error(1146, parts),
+            Kind::FieldList(table) if table == "nosuch" => self.command_error(1146, parts),
             Kind::FieldList(table) => match parts {
                 [Part::Rows { rows, .. }]
                     if rows.len() == 2
@@ -289,9 +289,10 @@ impl Oracle {
                 }
                 other => Err(format!("fields of {table}: {other:?}")),
             },
-            Kind::Unknown | Kind::Empty => expect_error(1047, parts),
+            Kind::Unknown | Kind::Empty => self.command_error(1047, parts),
             Kind::Kill(_) => match parts {
-                [Part::Ok { .. } | Part::Error(1094, _)] => Ok(()),
+                [Part::Ok { .. }] => Ok(()),
+                [Part::Error(1094, _)] => self.command_error(1094, parts),
                 other => Err(format!("KILL: {other:?}")),
             },
             Kind::ChangeUser {
@@ -305,6 +306,12 @@ impl Oracle {
                 other => Err(format!("EXPLAIN ROUTE: {other:?}")),
             },
         }
+    }
+
+    /// The error of a command that is no statement.
+    pub fn command_error(&mut self, code: u16, parts: &[Part]) -> Result<(), String> {
+        self.shadow.previous.failed_since = true;
+        expect_error(code, parts)
     }
 
     fn change_user(

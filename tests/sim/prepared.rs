@@ -36,6 +36,7 @@ pub fn prepare(
             tag: *tag,
             rows: 0,
             affected: -1,
+            failed_since: false,
         };
     }
     if scanned.is_open || statement == Statement::Bogus {
@@ -246,6 +247,7 @@ pub fn take_rows(
         tag,
         rows: 0,
         affected: -1,
+        failed_since: false,
     };
     let left = statement.cursor.as_mut().ok_or(1421_u16)?;
     let count = (*left).min(usize::try_from(wanted).expect("a usize"));

@@ -210,6 +210,18 @@ impl ServerConn {
             Command::ChangeUser => panic!("COM_CHANGE_USER must not reach a server"),
             _ => answer.error(1047, "Unknown command"),
         }
+        let is_statement = match command {
+            Command::Query | Command::StmtPrepare => true,
+            // Unless it names one that is not there.
+            Command::StmtExecute | Command::StmtFetch => {
+                answer.bytes.get(5..7) != Some(&1243_u16.to_le_bytes())
+            }
+            _ => false,
+        };
+        if !is_statement && answer.bytes.get(4) == Some(&0xff) {
+            let memory = self.memory.as_mut().expect("logged in");
+            memory.previous.failed_since = true;
+        }
         reaction.bytes = answer.bytes;
         reaction
     }

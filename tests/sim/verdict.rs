@@ -4,6 +4,7 @@ use atlas::wire::Status;
 
 use crate::answer::Echo;
 use crate::engine::{loaded, run};
+use crate::memory::WARNINGS_OF_A_COMMAND;
 use crate::oracle::{Lenience, Oracle, ShadowOutside, expect_error, insert_ids};
 use crate::outcome::{After, Done, Outcome};
 use crate::prepared::{parameters, prepare, take_rows};
@@ -77,7 +78,7 @@ impl Oracle {
         let caps = self.caps;
         self.last_role = None;
         let Some(shadow_id) = self.ids.get(&id).copied() else {
-            return expect_error(1243, parts);
+            return self.command_error(1243, parts);
         };
         let Some(mut statement) = self.shadow.prepared.remove(&shadow_id) else {
             return Err(format!("the oracle lost statement {id}"));
@@ -130,7 +131,7 @@ impl Oracle {
 
     pub fn fetch(&mut self, id: u32, wanted: u32, parts: &[Part]) -> Result<(), String> {
         let Some(shadow_id) = self.ids.get(&id).copied() else {
-            return expect_error(1243, parts);
+            return self.command_error(1243, parts);
         };
         let Some(mut statement) = self.shadow.prepared.remove(&shadow_id) else {
             return Err(format!("the oracle lost statement {id}"));
@@ -286,7 +287,10 @@ impl Oracle {
         if !self.executions.insert(echo.execution) {
             return Err(format!("two replies from one execution of {}", one.tag));
         }
+        // Atlas answers a KILL of its own clients without a server, whose warnings then stay as they were.
+        let is_known = value != Some(WARNINGS_OF_A_COMMAND) || !echo.value.starts_with("warnings");
         if let Some(value) = value
+            && is_known
             && value != echo.value
         {
             return Err(format!("{}: {} instead of {value}", one.tag, echo.value));
