@@ -14,7 +14,7 @@ use crate::{TABLES, on_both};
 const HERE: &str = "SELECT i FROM n3 /*master*/";
 
 /// Everything that leaves the connection open and no trace.
-fn command_tour() -> Script {
+pub(crate) fn command_tour() -> Script {
     let mut s = Script::new();
     s.ping();
     // COM_INIT_DB: good, unknown, without a name, with a name that is too long.

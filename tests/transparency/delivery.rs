@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::common::{Bed, Ended, Expect, Login, Packet, Part, Refused, Reply, Schema, Wire, frame};
-use crate::script::{Act, Script};
+use crate::script::{Act, Place, Script};
 
 /// How the bytes of a script reach the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +98,13 @@ impl Runner<'_> {
                 }
                 act => {
                     let schema = self.schema.name();
-                    let tag = step.tag(schema, i);
-                    let payload = act.payload(schema, &tag, &ids, wire.capabilities);
+                    let payload = act.payload(&Place {
+                        schema,
+                        tag: &step.tag(schema, i),
+                        connection: wire.id,
+                        ids: &ids,
+                        caps: wire.capabilities,
+                    });
                     let payload = payload.expect("a command");
                     self.one(wire, act, &payload, delivery)
                 }
@@ -143,14 +148,10 @@ impl Runner<'_> {
         }
         let due = behind(seq, payload.len());
         let mut reply = wire.try_reply_from(act.expect(), due)?;
-        if reply
-            .packets
-            .last()
-            .is_some_and(|p| p.part == Part::FileRequest)
-        {
-            let tail = act.tail();
+        while let Some(request) = file_request(&reply) {
+            let tail = act.tail(request.wrapping_add(1));
             send(wire, &tail, delivery)?;
-            let rest = wire.try_reply_from(Expect::Text, behind_tail(&tail))?;
+            let rest = wire.try_reply_from(act.expect(), behind_tail(&tail))?;
             reply.packets.extend(rest.packets);
         }
         Ok(reply)
@@ -161,12 +162,19 @@ impl Runner<'_> {
         let mut bytes = Vec::new();
         let mut due = Vec::new();
         for (i, step) in script.steps.iter().enumerate() {
-            let tag = step.tag(schema, i);
-            // Atlas numbers statements from 1, so they need not be learned.
-            let payload = step.act.payload(schema, &tag, &[], wire.capabilities);
+            let payload = step.act.payload(&Place {
+                schema,
+                tag: &step.tag(schema, i),
+                connection: wire.id,
+                // Atlas numbers statements from 1, so they need not be learned.
+                ids: &[],
+                caps: wire.capabilities,
+            });
             let payload = payload.expect("a command");
             bytes.extend(frame(0, &payload));
-            bytes.extend(step.act.tail());
+            if step.act.is_file() {
+                bytes.extend(step.act.tail(2));
+            }
             due.push(behind(0, payload.len()));
         }
         let (head, tail) = bytes.split_at(cut.unwrap_or(0));
@@ -179,12 +187,8 @@ impl Runner<'_> {
         for (step, due) in script.steps.iter().zip(due) {
             let reply = wire.try_reply_from(step.act.expect(), due);
             let reply = reply.and_then(|mut reply| {
-                if reply
-                    .packets
-                    .last()
-                    .is_some_and(|p| p.part == Part::FileRequest)
-                {
-                    let due = behind_tail(&step.act.tail());
+                if file_request(&reply).is_some() {
+                    let due = behind_tail(&step.act.tail(2));
                     let rest = wire.try_reply_from(Expect::Text, due)?;
                     reply.packets.extend(rest.packets);
                 }
@@ -262,6 +266,12 @@ fn raw(wire: &mut Wire, most: usize) -> Result<Reply, Ended> {
         }
     }
     Ok(reply)
+}
+
+/// The sequence id of the request for a file that a reply ends with.
+fn file_request(reply: &Reply) -> Option<u8> {
+    let last = reply.packets.last()?;
+    (last.part == Part::FileRequest).then_some(last.seq)
 }
 
 /// The sequence id behind a packet.

@@ -10,10 +10,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod arrival;
 mod capabilities;
 mod commands;
 mod delivery;
 mod differences;
+mod files;
+mod large;
 mod places;
 mod prepared;
 mod queries;

@@ -13,7 +13,7 @@ use crate::{TABLES, compare_scripts, on_both, under_every_set};
 const NOBODYS: u32 = 0x7000_0001;
 
 /// Every command of prepared statements.
-fn prepared_tour(kind: Kind) -> Script {
+pub(crate) fn prepared_tour(kind: Kind) -> Script {
     let mut s = Script::new();
     let read = s.prepare("SELECT i, ? FROM n3 WHERE i >= ? ORDER BY i");
     s.execute(read, &[Param::from("x"), Param::Int(2)])
@@ -124,6 +124,7 @@ fn with_flags(id: u32, flags: u8) -> Execute {
         params: Vec::new(),
         types: true,
         attributes: Vec::new(),
+        file: Vec::new(),
     }
 }
 
@@ -228,6 +229,7 @@ fn the_number_minus_one() {
         params: vec![Param::from("cursor")],
         types: true,
         attributes: Vec::new(),
+        file: Vec::new(),
     };
     s.execute_as(cursor).fetch(last, 1).fetch(second, 5);
     // A preparation that fails takes the last place and leaves it empty.

@@ -7,7 +7,7 @@ use crate::script::{At, Execute, Script, owned};
 use crate::{TABLES, on_both, under_every_set};
 
 /// Every shape of a text reply.
-fn text_tour() -> Script {
+pub(crate) fn text_tour() -> Script {
     let mut s = Script::new();
     s.read("SELECT 1")
         .read("SELECT id, v, s FROM t ORDER BY id");
@@ -124,6 +124,7 @@ fn query_attributes() {
                 params: params.clone(),
                 types: true,
                 attributes: owned(named),
+                file: Vec::new(),
             });
             s.at(At::Replica);
         }

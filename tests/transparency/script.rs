@@ -1,6 +1,6 @@
 //! Scripts: what a client sends, step by step, whoever is at the other end; and the bytes of each step.
 //!
-//! `{s}` in a text stands for the schema of the run. Statements are numbered by their preparations, from 1; the ids that the servers gave
+//! `{s}` in a text stands for the schema of the run, `{id}` for the connection's id (four bytes in a command). Statements are numbered by their preparations, from 1; the ids that the servers gave
 //! are put in when the script runs. Other numbers stand for themselves.
 
 use ::atlas::wire::Capabilities;
@@ -69,6 +69,8 @@ pub(crate) struct Execute {
     pub(crate) types: bool,
     /// Query attributes: parameters with names, behind the statement's own.
     pub(crate) attributes: Vec<(String, Param)>,
+    /// The packets of a file, if the server asks for one.
+    pub(crate) file: Vec<Vec<u8>>,
 }
 
 impl Script {
@@ -204,6 +206,7 @@ impl Script {
             params: params.to_vec(),
             types: true,
             attributes: Vec::new(),
+            file: Vec::new(),
         })
     }
 
@@ -215,6 +218,7 @@ impl Script {
             params: params.to_vec(),
             types: false,
             attributes: Vec::new(),
+            file: Vec::new(),
         })
     }
 
@@ -255,45 +259,61 @@ pub(crate) fn owned(attributes: &[(&str, Param)]) -> Vec<(String, Param)> {
         .collect()
 }
 
+/// What a step's bytes depend on.
+pub(crate) struct Place<'a> {
+    pub(crate) schema: &'a str,
+    /// Behind each text.
+    pub(crate) tag: &'a str,
+    /// The id of the connection, as the greeting named it.
+    pub(crate) connection: u32,
+    /// The ids of the statements prepared so far; empty when they are the numbers themselves.
+    pub(crate) ids: &'a [u32],
+    pub(crate) caps: Capabilities,
+}
+
 impl Act {
     /// The payload of the step's first packet; None where there is none, or only a conversation knows it.
-    pub(crate) fn payload(
-        &self,
-        schema: &str,
-        tag: &str,
-        ids: &[u32],
-        caps: Capabilities,
-    ) -> Option<Vec<u8>> {
-        let fill = |sql: &str| sql.replace("{s}", schema) + tag;
+    pub(crate) fn payload(&self, place: &Place<'_>) -> Option<Vec<u8>> {
+        let caps = place.caps;
+        let fill = |sql: &str| {
+            let sql = sql.replace("{s}", place.schema);
+            sql.replace("{id}", &place.connection.to_string()) + place.tag
+        };
         let mut payload = match self {
             Self::Query { sql, attributes } => query_payload(&fill(sql), attributes, caps),
             Self::File { sql, .. } => query_payload(&fill(sql), &[], caps),
             Self::Prepare(sql) => [b"\x16", fill(sql).as_bytes()].concat(),
             Self::Execute(execute) => execute.payload(caps),
             Self::Command(payload) | Self::Malformed(payload) => {
-                replace_all(payload, b"{s}", schema.as_bytes())
+                let payload = replace_all(payload, b"{s}", place.schema.as_bytes());
+                replace_all(&payload, b"{id}", &place.connection.to_le_bytes())
             }
             Self::OutOfTurn { payload, .. } => payload.clone(),
             Self::ChangeUser { .. } | Self::Sync => return None,
         };
         if matches!(payload.first(), Some(0x17..=0x1a | 0x1c | 0xfa))
-            && let Some(place) = payload.get_mut(1..5)
-            && let Ok(number) = place.try_into().map(u32::from_le_bytes)
+            && let Some(bytes) = payload.get_mut(1..5)
+            && let Ok(number) = bytes.try_into().map(u32::from_le_bytes)
             && let Some(id) = usize::try_from(number)
                 .ok()
-                .and_then(|number| ids.get(number.checked_sub(1)?))
+                .and_then(|number| place.ids.get(number.checked_sub(1)?))
         {
-            place.copy_from_slice(&id.to_le_bytes());
+            bytes.copy_from_slice(&id.to_le_bytes());
         }
         Some(payload)
     }
 
-    /// The packets that follow the first one without waiting, already framed.
-    pub(crate) fn tail(&self) -> Vec<u8> {
-        let Self::File { chunks, .. } = self else {
+    /// Whether the step is sure to make the server ask for a file.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+
+    /// The packets of the file that the server may ask for, framed from that sequence id on.
+    pub(crate) fn tail(&self, seq: u8) -> Vec<u8> {
+        let (Self::File { chunks, .. } | Self::Execute(Execute { file: chunks, .. })) = self else {
             return Vec::new();
         };
-        let mut seq = 2_u8;
+        let mut seq = seq;
         let mut out = Vec::new();
         for chunk in chunks.iter().map(Vec::as_slice).chain([&[][..]]) {
             out.extend(crate::common::frame(seq, chunk));
@@ -320,7 +340,10 @@ impl Act {
     pub(crate) fn words(&self) -> String {
         let mut words = match self {
             Self::Query { sql, attributes } if attributes.is_empty() => sql.clone(),
-            Self::Command(payload) => format!("command {}", payload.escape_ascii()),
+            Self::Command(payload) => {
+                let shown = &payload[..payload.len().min(100)];
+                format!("command {}", shown.escape_ascii())
+            }
             other => format!("{other:?}"),
         };
         if words.len() > 300 {
@@ -413,6 +436,10 @@ fn put_length(out: &mut Vec<u8>, length: usize) {
 }
 
 fn replace_all(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    if !bytes.contains(&from[0]) {
+        // Some are of 16 MiB.
+        return bytes.to_vec();
+    }
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some(&first) = rest.first() {

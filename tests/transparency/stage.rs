@@ -7,7 +7,7 @@ use crate::common::{Atlas, Bed, Config, Kind, Login, Mask, Node, Schema, Wire, c
 use crate::delivery::{Delivery, Outcome, Runner};
 use crate::differences::{self, Differences};
 use crate::places;
-use crate::script::Script;
+use crate::script::{Place, Script};
 
 pub(crate) struct Stage {
     pub(crate) bed: Bed,
@@ -120,9 +120,15 @@ impl Stage {
     fn lengths(&self, script: &Script, caps: Capabilities) -> (usize, usize) {
         let schema = self.through.name();
         let lengths = script.steps.iter().enumerate().filter_map(|(i, step)| {
-            let tag = step.tag(schema, i);
-            let payload = step.act.payload(schema, &tag, &[], caps)?;
-            Some(payload.len() + 4 + step.act.tail().len())
+            let payload = step.act.payload(&Place {
+                schema,
+                tag: &step.tag(schema, i),
+                connection: 0,
+                ids: &[],
+                caps,
+            })?;
+            let tail = step.act.is_file().then(|| step.act.tail(2).len());
+            Some(payload.len() + 4 + tail.unwrap_or(0))
         });
         let lengths: Vec<usize> = lengths.collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
