@@ -160,6 +160,10 @@ impl Session {
                 self.change_user(cx, front.payload(), 1, out);
                 total
             }
+            // MySQL 9 has the statement only.
+            Command::ProcessKill if self.server == Server::MySql && self.version >= 90_000 => {
+                self.depart(cx, &front, Departure::plain(Expect::Terminal), out)
+            }
             Command::ProcessKill => {
                 let id = front
                     .payload()

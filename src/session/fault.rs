@@ -69,6 +69,9 @@ pub enum Fault {
     /// The client with that id belongs to another account.
     #[error("You are not owner of thread {0}")]
     NotOwner(u32),
+    /// The session was ended by its own KILL, as MariaDB says it.
+    #[error("Connection was killed")]
+    Killed,
     /// The session was killed by its own KILL or another's.
     #[error("Query execution was interrupted")]
     Interrupted,
@@ -161,6 +164,7 @@ impl Fault {
             Self::UnknownStatement { .. } => (1243, *b"HY000"),
             Self::UnknownThread(_) => (1094, *b"HY000"),
             Self::NotOwner(_) => (1095, *b"HY000"),
+            Self::Killed => (1927, *b"70100"),
             Self::Interrupted => (1317, *b"70100"),
             Self::Exhausted(_) => (1203, *b"42000"),
             Self::Lost(_) => (2013, *b"HY000"),

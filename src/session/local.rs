@@ -54,7 +54,11 @@ impl Session {
         } else if query_only {
             self.refuse(&Fault::Interrupted, 1, out);
         } else {
-            self.refuse_and_close(&Fault::Interrupted, 1, out);
+            let fault = match self.server {
+                sql::Server::MariaDb => Fault::Killed,
+                sql::Server::MySql => Fault::Interrupted,
+            };
+            self.refuse_and_close(&fault, 1, out);
         }
     }
 

@@ -3,9 +3,20 @@
 //!
 //! Plain reads go to replicas through Atlas, which must not be seen in the packets and is looked up in the servers' logs.
 //!
-//! What differs by decision, and is therefore not compared here:
-//! - connection ids and nonces, and abilities that Atlas does not offer (compression, TLS where it is not configured);
-//! - replication commands (COM_BINLOG_DUMP and kin), which are refused as to an account without the right to them.
+//! What differs by decision, or because a session has two server connections, and is not compared here:
+//! - connection ids and nonces; abilities that Atlas does not offer: compression, TLS where it is not configured, MariaDB's caching of column
+//!   definitions where reads are split;
+//! - who asks for the password: Atlas, by the plugin of its configuration (here the server's own);
+//! - replication commands (COM_BINLOG_DUMP and kin), which are refused as to an account without the right to them, and KILL of a client
+//!   of another account, who is unknown;
+//! - a write that asks about a read which a replica answered (`SET @n = FOUND_ROWS()`, GET DIAGNOSTICS): refused, see `state`;
+//! - MySQL repeats the warnings of the statement before in the answers to commands that are no statements, and adds their errors to them;
+//!   when that statement was a read on a replica, the primary begins anew;
+//! - MariaDB leaves the warnings of the statement before in place when a statement uses no table and has none of its own; when the one
+//!   was a read on a replica and the other runs on the primary, they are gone;
+//! - MariaDB describes the columns of a prepared statement that are made of parameters by the types of earlier executions too;
+//! - `completion_type = RELEASE` ends the server connection, not the client's (COMMIT RELEASE does);
+//! - a COM_CHANGE_USER that cannot be read: MariaDB sends another greeting, Atlas MySQL's error.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -20,6 +31,7 @@ mod large;
 mod places;
 mod prepared;
 mod queries;
+mod rest;
 mod script;
 mod settings;
 mod stage;

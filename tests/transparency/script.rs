@@ -104,6 +104,13 @@ impl Script {
         self
     }
 
+    /// No step says any longer where it is to be seen.
+    pub(crate) fn anywhere(&mut self) {
+        for step in &mut self.steps {
+            step.at = At::Anywhere;
+        }
+    }
+
     /// The step before may differ in this.
     pub(crate) fn mask(&mut self, mask: Mask) -> &mut Self {
         self.last().masks.push(mask);
