@@ -17,7 +17,10 @@ use crate::{KINDS, TABLES, on_both};
 #[test]
 fn log_ins_cut_at_every_byte() {
     on_both(&[], |stage, differences| {
-        let direct = Wire::connect(stage.bed.address(Node::Primary), &Login::app());
+        let connect = || Wire::connect(stage.bed.address(Node::Primary), &Login::app());
+        // MySQL asks for more from an account whose password it has not seen yet.
+        connect();
+        let direct = connect();
         for size in 1..150 {
             let pieces = Some((size, Duration::from_micros(200)));
             let wire = Wire::greet(stage.atlas.address()).expect("a greeting");

@@ -3,7 +3,7 @@
 use ::atlas::wire::Capabilities;
 
 use crate::capabilities::sets;
-use crate::common::{Kind, Login, Mask, Part};
+use crate::common::{Kind, Login, Mask, Node, Part, Wire};
 use crate::delivery::{Delivery, Outcome};
 use crate::differences::Differences;
 use crate::script::Script;
@@ -179,6 +179,10 @@ fn users_change() {
             Kind::MariaDb => Login::plain(),
             Kind::MySql => Login::new("sha", "sha-pw"),
         };
+        for account in [&Login::plain(), &Login::app(), &other] {
+            // MySQL asks for more from an account whose password it has not seen yet.
+            Wire::connect(stage.bed.address(Node::Primary), account);
+        }
         let mut s = Script::new();
         s.query("SET @a = 1, sql_mode = '', time_zone = '+03:00'")
             .query("BEGIN");

@@ -235,7 +235,7 @@ fn temporary_tables() {
          > SELECT i FROM tt
          > DESCRIBE tt
          > SHOW CREATE TABLE tt
-         > EXPLAIN SELECT i FROM tt
+         > EXPLAIN SELECT i FROM tt WHERE FALSE
          > (SELECT i FROM tt)
          > SELECT i FROM n3
          DROP TEMPORARY TABLE tt
