@@ -133,6 +133,21 @@ impl Session {
         }
     }
 
+    /// Whether the statement that runs on this connection would be said again elsewhere, were it lost now.
+    #[must_use]
+    pub fn may_move(&self, role: Role) -> bool {
+        self.reply.as_ref().is_some_and(|reply| {
+            reply.role == role && reply.command.may_retry && reply.tracker.at_start()
+        })
+    }
+
+    /// A read was lost with its connection after it had run for a while, and its server goes on: somebody killed it, who would
+    /// not have it run again.
+    pub fn note_cut(&mut self, server: &str) {
+        self.attempt.cut = true;
+        self.attempt.why = format!("replica {server} goes on, so the connection was killed");
+    }
+
     /// The last-moment check found that the connection's host is not the primary: nothing was sent.
     pub fn on_write_refused(&mut self, cx: &Cx<'_>, host: HostId, out: &mut Outputs) {
         let seq = self

@@ -134,4 +134,6 @@ pub(super) struct Attempt {
     pub(super) failures: u8,
     pub(super) force_primary: bool,
     pub(super) why: String,
+    /// Its connection was cut while the server goes on: it is not tried again.
+    pub(super) cut: bool,
 }

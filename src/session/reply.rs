@@ -16,6 +16,9 @@ const GOING_AWAY: [u16; 4] = [
     4031, // The client was disconnected by the server because of inactivity
 ];
 
+/// Those that answer a statement which somebody killed with its connection: it is not said again elsewhere.
+const KILLED: [u16; 2] = [1927, 3169];
+
 /// Error codes that a replica may give where the primary would not, because it is behind or set up otherwise: a read that
 /// fails with one of them is answered by the primary, whose word counts.
 const REPLICA_ONLY: [u16; 14] = [
@@ -97,7 +100,8 @@ impl Session {
                 Beginning::Unknown => return 0,
                 // Said before the command arrived, or instead of an answer to a read.
                 Beginning::Error { code, in_turn }
-                    if is_going_away(code) && (may_retry || !in_turn) =>
+                    if is_going_away(code)
+                        && (may_retry && !KILLED.contains(&code) || !in_turn) =>
                 {
                     out.push(Output::CloseBackend {
                         role,

@@ -49,6 +49,9 @@ impl Session {
         route: &mut Route,
         traits: Traits,
     ) -> Result<(), Fault> {
+        if self.attempt.cut {
+            return Err(Fault::Lost(self.attempt.why.clone()));
+        }
         let follows = route.reason == Reason::Follows;
         let mut previous = [self.last, self.warned].into_iter().flatten();
         if follows && previous.any(|last| last.lost && last.role == route.role) {

@@ -18,6 +18,9 @@ use crate::session::{Failure, Parting, Role, TlsWish, Upstream};
 /// While the primary does not answer it is tried again after so long, up to `primary_wait`.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// A read that was cut off after so long had been running: it is not said again where somebody may have killed it.
+const CUT_AFTER: Duration = Duration::from_millis(100);
+
 /// One server connection.
 #[derive(Debug)]
 pub(super) struct Backend {
@@ -60,7 +63,8 @@ impl Worker {
             return;
         };
         let group = client.session.group_index(&self.shared.snapshot);
-        let Some(host) = self.choose(group, role, avoid) else {
+        let same = client.cut_at.filter(|_| role == Role::Replica);
+        let Some(host) = same.or_else(|| self.choose(group, role, avoid)) else {
             self.deferred.push_back(Deferred::OpenFailed {
                 client: key,
                 role,
@@ -383,6 +387,7 @@ impl Worker {
         }
         if let Some(owner) = self.clients.get_mut(client) {
             owner.waiting_since = None;
+            owner.cut_at = None;
         }
         self.deferred.push_back(Deferred::OpenFailed {
             client,
@@ -418,6 +423,12 @@ impl Worker {
     }
 
     fn lost(&mut self, key: Key, client: Key, role: Role) {
+        if let (Some(backend), Some(owner)) = (self.backends.get(key), self.clients.get_mut(client))
+            && owner.session.may_move(role)
+            && backend.conn.since_last_sent() >= Some(CUT_AFTER)
+        {
+            owner.cut_at = Some(backend.host);
+        }
         self.drop_backend(key, Parting::Silent);
         if let Some(owner) = self.clients.get_mut(client) {
             owner.backends[role as usize] = None;

@@ -6,6 +6,7 @@ use super::side::query_packet;
 use super::slots::Key;
 use super::{Target, Worker};
 use crate::config::HostAddress;
+use crate::route::Role;
 use crate::session::{Failure, Step};
 
 impl Worker {
@@ -103,6 +104,9 @@ impl Worker {
                         let (client, role, host) = (*client, *role, backend.host);
                         if let Some(client) = self.clients.get_mut(client) {
                             client.waiting_since = None;
+                            if role == Role::Replica && client.cut_at.take() == Some(host) {
+                                client.session.note_cut(&host_name);
+                            }
                         }
                         self.tell(client, |session, _, _, out| {
                             session.on_backend_ready(role, host, &ready, out)

@@ -8,6 +8,7 @@ use super::conn::{Conn, Received, Socket};
 use super::slots::Key;
 use super::timer::Timer;
 use super::{Killed, READS_PER_TURN, Target, Worker};
+use crate::pool::HostId;
 use crate::session::{Cx, Fault, Outputs, Parting, Peer, Role, Session, Wants, client_id};
 use crate::wire::Capabilities;
 
@@ -25,6 +26,9 @@ pub(super) struct Client {
     pub(super) backends: [Option<Key>; 2],
     /// When the primary was first asked for without an answer, for `primary_wait`.
     pub(super) waiting_since: Option<Instant>,
+    /// A read was running there for a while when its connection was cut. Whether the server died or somebody killed the
+    /// connection shows when it is asked for another one.
+    pub(super) cut_at: Option<HostId>,
 }
 
 /// Twenty random bytes, none of them zero: a nonce travels as a string that ends with zero.
@@ -61,6 +65,7 @@ impl Worker {
             received: Buffer::default(),
             backends: [None; 2],
             waiting_since: None,
+            cut_at: None,
         });
         self.outputs = outputs;
         let token = Target::Client(key).token();

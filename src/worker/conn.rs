@@ -2,6 +2,7 @@
 //! TLS when there is some. It knows nothing of the protocol.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -181,6 +182,14 @@ impl Conn {
     /// The socket, for connecting.
     pub(super) fn socket(&mut self) -> &mut Socket {
         &mut self.socket
+    }
+
+    /// How long ago something was last sent; nothing is known of unix sockets.
+    pub(super) fn since_last_sent(&self) -> Option<Duration> {
+        match &self.socket {
+            Socket::Tcp(stream) => super::sys::since_last_sent(stream.as_fd()),
+            Socket::Unix(_) => None,
+        }
     }
 
     /// Notes an event.

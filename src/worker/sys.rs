@@ -1,12 +1,15 @@
-//! Two things that only the C library can do: pinning a thread to a core, and raising the limit of descriptors.
+//! What only the C library can do: pinning a thread to a core, raising the limit of descriptors, asking a socket when it was last
+//! written to.
 //! The only unsafe code of Atlas.
 
 #![expect(
     unsafe_code,
-    reason = "sched_setaffinity and setrlimit have no safe interface in std"
+    reason = "sched_setaffinity, setrlimit and TCP_INFO have no safe interface in std"
 )]
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// Binds the calling thread to one core.
 ///
@@ -66,4 +69,23 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(limit.rlim_cur)
+}
+
+/// How long ago the last bytes were sent on a TCP connection, as the kernel knows it. Nothing on any other socket.
+#[must_use]
+pub(super) fn since_last_sent(socket: BorrowedFd<'_>) -> Option<Duration> {
+    // SAFETY: tcp_info is a plain structure of integers, for which all zeroes is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).ok()?;
+    // SAFETY: the kernel writes at most `len` bytes, which is the size of the structure, into the place passed.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    (result == 0).then(|| Duration::from_millis(u64::from(info.tcpi_last_data_sent)))
 }
