@@ -13,8 +13,8 @@ use crate::config::{BackendTlsMode, HostAddress, MonitorConfig};
 use crate::pool::{HostId, Offer, ServerFacts};
 use crate::session::{Credentials, Failure, Step, TlsWish, Upstream, Wish};
 use crate::wire::{Capabilities, Command, Header, PacketWriter, Reader};
-use crate::worker::Shared;
 use crate::worker::tls::TlsSession;
+use crate::worker::{Shared, is_exhaustion};
 
 /// Starts a thread for each host. `first_round` counts the hosts whose first check has ended, well or not.
 ///
@@ -33,12 +33,50 @@ pub fn start(shared: &Arc<Shared>, first_round: &Arc<AtomicUsize>) -> io::Result
     Ok(())
 }
 
+/// What a check found.
+#[derive(Debug)]
+enum Fault {
+    /// The server answers, but not to the monitor's account. What is refused is a log-in; the server may serve others well.
+    Refused { code: u16, message: String },
+    /// It does not answer.
+    Down(String),
+    /// This machine is short of something, which says nothing of the server.
+    Ours(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        if is_exhaustion(&error) {
+            Self::Ours(error.to_string())
+        } else {
+            Self::Down(error.to_string())
+        }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Self {
+        Self::Down(why)
+    }
+}
+
+impl From<&str> for Fault {
+    fn from(why: &str) -> Self {
+        Self::Down(why.to_owned())
+    }
+}
+
+/// Server shutdown in progress: the one refusal that says something of the server.
+const SHUTDOWN: u16 = 1053;
+
 struct Prober {
     shared: Arc<Shared>,
     host: HostId,
     connection: Option<Connection>,
     failures: u32,
     successes: u32,
+    /// The log has the refusal already.
+    is_refused: bool,
 }
 
 impl Prober {
@@ -49,6 +87,7 @@ impl Prober {
             connection: None,
             failures: 0,
             successes: 0,
+            is_refused: false,
         }
     }
 
@@ -72,34 +111,52 @@ impl Prober {
         &self.shared.snapshot.hosts[self.host.index()].address
     }
 
-    fn note(&mut self, outcome: Result<(), String>) {
-        let host = self.shared.hosts.get(self.host);
+    fn note(&mut self, outcome: Result<(), Fault>) {
         match outcome {
             Ok(()) => {
-                self.failures = 0;
-                self.successes = self.successes.saturating_add(1);
-                if !host.is_up() && self.successes >= self.monitor().rise && host.set_up(true) {
-                    log::info!("server {} answers checks again", self.address());
-                }
+                self.is_refused = false;
+                self.answered();
             }
-            Err(why) => {
-                self.successes = 0;
-                self.failures = self.failures.saturating_add(1);
-                if self.failures == 1 {
-                    log::warn!("check of server {} failed: {why}", self.address());
-                }
-                if self.failures >= self.monitor().fall && host.set_up(false) {
+            Err(Fault::Refused { code, message }) if code != SHUTDOWN => {
+                if !std::mem::replace(&mut self.is_refused, true) {
                     log::warn!(
-                        "server {} is out: {} checks failed, the last with: {why}",
-                        self.address(),
-                        self.failures
+                        "server {} refuses the monitor's account: {code} {message}",
+                        self.address()
                     );
                 }
+                self.answered();
             }
+            Err(Fault::Ours(why)) => log::warn!("cannot check {}: {why}", self.address()),
+            Err(Fault::Refused { message: why, .. } | Fault::Down(why)) => self.failed(&why),
         }
     }
 
-    fn check(&mut self) -> Result<(), String> {
+    fn answered(&mut self) {
+        let host = self.shared.hosts.get(self.host);
+        self.failures = 0;
+        self.successes = self.successes.saturating_add(1);
+        if !host.is_up() && self.successes >= self.monitor().rise && host.set_up(true) {
+            log::info!("server {} answers checks again", self.address());
+        }
+    }
+
+    fn failed(&mut self, why: &str) {
+        let host = self.shared.hosts.get(self.host);
+        self.successes = 0;
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == 1 {
+            log::warn!("check of server {} failed: {why}", self.address());
+        }
+        if self.failures >= self.monitor().fall && host.set_up(false) {
+            log::warn!(
+                "server {} is out: {} checks failed, the last with: {why}",
+                self.address(),
+                self.failures
+            );
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
         let deadline = Instant::now() + self.monitor().timeout;
         if let Some(connection) = &mut self.connection {
             match connection.ping(deadline) {
@@ -110,9 +167,7 @@ impl Prober {
         }
         let mut connection = self.connect(deadline)?;
         let mut facts = connection.facts.clone();
-        facts.ansi_quotes = connection
-            .ansi_quotes(deadline)
-            .map_err(|error| error.to_string())?;
+        facts.ansi_quotes = connection.ansi_quotes(deadline)?;
         self.publish(facts);
         self.connection = Some(connection);
         Ok(())
@@ -140,11 +195,24 @@ impl Prober {
         }
     }
 
-    fn connect(&self, deadline: Instant) -> Result<Connection, String> {
+    /// Logs in, by each of the listed passwords in turn.
+    fn connect(&self, deadline: Instant) -> Result<Connection, Fault> {
+        let mut attempt = 0;
+        loop {
+            match self.connect_by(attempt, deadline) {
+                Err(Fault::Refused { code: 1045, .. })
+                    if attempt + 1 < self.monitor().passwords.len() =>
+                {
+                    attempt += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn connect_by(&self, attempt: usize, deadline: Instant) -> Result<Connection, Fault> {
         let stream = match self.address() {
-            HostAddress::Unix(path) => UnixStream::connect(path)
-                .map(Stream::Unix)
-                .map_err(|error| error.to_string())?,
+            HostAddress::Unix(path) => UnixStream::connect(path).map(Stream::Unix)?,
             HostAddress::Ip(address) => tcp(&[*address], deadline)?.0,
             HostAddress::Name(name, port) => {
                 let found: Vec<SocketAddr> = (name.as_str(), *port)
@@ -179,7 +247,7 @@ impl Prober {
             user: monitor.user.clone().into_bytes(),
             passwords: monitor.passwords.clone().into(),
         };
-        let mut upstream = Upstream::new(wish, credentials, 0);
+        let mut upstream = Upstream::new(wish, credentials, attempt);
         let mut link = Link {
             stream,
             tls: None,
@@ -189,20 +257,14 @@ impl Prober {
             let (consumed, step) = upstream.handle(&link.received);
             link.received.drain(..consumed);
             match step {
-                Step::Wait if consumed == 0 => {
-                    link.receive(deadline).map_err(|error| error.to_string())?
-                }
+                Step::Wait if consumed == 0 => link.receive(deadline)?,
                 Step::Wait => {}
-                Step::Send(packets) => link
-                    .send(&packets, deadline)
-                    .map_err(|error| error.to_string())?,
+                Step::Send(packets) => link.send(&packets, deadline)?,
                 Step::SendThenTls(packets) => {
-                    link.send(&packets, deadline)
-                        .map_err(|error| error.to_string())?;
+                    link.send(&packets, deadline)?;
                     self.start_tls(&mut link, group, deadline)?;
                     if let Step::Send(packets) = upstream.tls_ready() {
-                        link.send(&packets, deadline)
-                            .map_err(|error| error.to_string())?;
+                        link.send(&packets, deadline)?;
                     }
                 }
                 Step::Ready(ready) => {
@@ -212,19 +274,17 @@ impl Prober {
                     });
                 }
                 Step::Failed(Failure::Refused { code, message, .. }) => {
-                    return Err(format!(
-                        "it refuses the monitor's account: {code} {message}"
-                    ));
+                    return Err(Fault::Refused { code, message });
                 }
-                Step::Failed(Failure::Unreachable(why)) => return Err(why),
+                Step::Failed(Failure::Unreachable(why)) => return Err(Fault::Down(why)),
                 Step::Failed(Failure::NoHost | Failure::Incompatible | Failure::Exhausted(_)) => {
-                    return Err("it cannot be used".to_owned());
+                    return Err(Fault::Down("it cannot be used".to_owned()));
                 }
             }
         }
     }
 
-    fn start_tls(&self, link: &mut Link, group: usize, deadline: Instant) -> Result<(), String> {
+    fn start_tls(&self, link: &mut Link, group: usize, deadline: Instant) -> Result<(), Fault> {
         let name = match self.address() {
             HostAddress::Name(name, _) => name.clone(),
             HostAddress::Ip(address) => address.ip().to_string(),
@@ -237,31 +297,31 @@ impl Prober {
         session.feed(&std::mem::take(&mut link.received));
         link.tls = Some(session);
         while link.tls.as_ref().is_some_and(TlsSession::is_handshaking) {
-            link.send(&[], deadline)
-                .map_err(|error| error.to_string())?;
+            link.send(&[], deadline)?;
             if link.tls.as_ref().is_some_and(TlsSession::is_handshaking) {
-                link.receive(deadline).map_err(|error| error.to_string())?;
+                link.receive(deadline)?;
             }
         }
         Ok(())
     }
 }
 
-fn tcp(addresses: &[SocketAddr], deadline: Instant) -> Result<(Stream, SocketAddr), String> {
+fn tcp(addresses: &[SocketAddr], deadline: Instant) -> Result<(Stream, SocketAddr), Fault> {
     let mut why = "its name has no address".to_owned();
     for address in addresses {
         let Some(left) = left(deadline) else {
-            return Err("it did not answer in time".to_owned());
+            return Err("it did not answer in time".into());
         };
         match TcpStream::connect_timeout(address, left) {
             Ok(stream) => {
                 let _ = stream.set_nodelay(true);
                 return Ok((Stream::Tcp(stream), *address));
             }
+            Err(error) if is_exhaustion(&error) => return Err(error.into()),
             Err(error) => why = format!("cannot connect to {address}: {error}"),
         }
     }
-    Err(why)
+    Err(why.into())
 }
 
 fn left(deadline: Instant) -> Option<Duration> {

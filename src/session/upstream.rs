@@ -155,11 +155,12 @@ impl Upstream {
         }
     }
 
-    /// Whether another password is left to try after this log-in was refused.
+    /// The same log-in, for another connection, by the password listed next; `None` when this was the last.
     #[must_use]
-    pub fn next_attempt(&self) -> Option<usize> {
+    pub fn by_next_password(&self) -> Option<Self> {
         let next = self.attempt.saturating_add(1);
-        (next < self.credentials.passwords.len()).then_some(next)
+        (next < self.credentials.passwords.len())
+            .then(|| Self::new(self.wish.clone(), self.credentials.clone(), next))
     }
 
     /// Takes one packet from the front of the bytes; returns how many bytes it took.

@@ -57,8 +57,8 @@ pub(super) enum Purpose {
 }
 
 impl Worker {
-    /// Opens a server connection for a client. `attempt` counts passwords that the server has refused.
-    pub(super) fn open(&mut self, key: Key, role: Role, avoid: Option<HostId>, attempt: usize) {
+    /// Opens a server connection for a client.
+    pub(super) fn open(&mut self, key: Key, role: Role, avoid: Option<HostId>) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -83,7 +83,7 @@ impl Worker {
             role,
             thread_id: 0,
         };
-        let upstream = Upstream::new(wish, credentials, attempt);
+        let upstream = Upstream::new(wish, credentials, 0);
         match self.connect(host, purpose, upstream) {
             Ok(backend) => {
                 if let Some(client) = self.clients.get_mut(key) {
@@ -344,10 +344,18 @@ impl Worker {
         }
     }
 
-    pub(super) fn login_failed(&mut self, key: Key, failure: Failure) {
+    pub(super) fn login_failed(&mut self, key: Key, mut failure: Failure) {
         let Some(backend) = self.backends.remove(key) else {
             return;
         };
+        let denied = matches!(&failure, Failure::Refused { code: 1045, .. });
+        if denied && let Some(upstream) = backend.login.as_ref().and_then(|l| l.by_next_password())
+        {
+            match self.connect(backend.host, backend.purpose, upstream) {
+                Ok(next) => return self.replace_backend(backend.purpose, next),
+                Err(other) => failure = other,
+            }
+        }
         match backend.purpose {
             Purpose::Kill { thread_id, .. } => {
                 log::warn!(
@@ -358,16 +366,16 @@ impl Worker {
                 if let Some(owner) = self.clients.get_mut(client) {
                     owner.backends[role as usize] = None;
                 }
-                let denied = matches!(&failure, Failure::Refused { code: 1045, .. });
-                let next = backend
-                    .login
-                    .as_ref()
-                    .and_then(|login| login.next_attempt());
-                match next {
-                    Some(attempt) if denied => self.open(client, role, None, attempt),
-                    _ => self.open_failed(client, role, backend.host, failure),
-                }
+                self.open_failed(client, role, backend.host, failure);
             }
+        }
+    }
+
+    fn replace_backend(&mut self, purpose: Purpose, next: Key) {
+        if let Purpose::Session { client, role, .. } = purpose
+            && let Some(owner) = self.clients.get_mut(client)
+        {
+            owner.backends[role as usize] = Some(next);
         }
     }
 
@@ -418,7 +426,7 @@ impl Worker {
         if self.clients.get(client).is_some_and(|owner| {
             owner.backends[role as usize].is_none() && !owner.session.is_closed()
         }) {
-            self.open(client, role, None, 0);
+            self.open(client, role, None);
         }
     }
 
@@ -465,7 +473,7 @@ impl Worker {
 }
 
 /// The want is this process's or machine's: descriptors, memory, ports.
-fn is_exhaustion(error: &std::io::Error) -> bool {
+pub fn is_exhaustion(error: &std::io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::EADDRNOTAVAIL)

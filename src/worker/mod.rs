@@ -27,6 +27,7 @@ mod timer;
 pub mod tls;
 mod token;
 
+pub use backend::is_exhaustion;
 pub use conn::Socket;
 pub use listener::Listener;
 pub use mailbox::{Killed, Mailbox, Message, mailbox};

@@ -68,7 +68,7 @@ impl Worker {
                     }
                 }
                 Output::Consume(n) => consumed += n,
-                Output::Open { role, avoid } => self.open(key, role, avoid, 0),
+                Output::Open { role, avoid } => self.open(key, role, avoid),
                 Output::CloseBackend { role, parting } => {
                     self.close_backend_of(key, role, parting);
                 }

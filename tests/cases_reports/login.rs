@@ -1,9 +1,12 @@
 //! Reports about logging in: odd and broken packets of the log-in, passwords that change, what an account may see.
 
+use std::time::Duration;
+
 use ::atlas::wire::Capabilities;
 
 use super::common::{
-    Atlas, Ended, Expect, Kind, Login, Node, Refused, Wire, config_for, frame, unique_name,
+    Atlas, Ended, Expect, Kind, Login, Node, Refused, Wire, config_for, eventually, frame,
+    unique_name,
 };
 use super::raw_login::{Answer, NATIVE, Raw, SHA2, lenenc, right, verdict, verdict_of, wrong};
 use super::stage::{Stage, outcome};
@@ -207,10 +210,16 @@ fn b143_a_password_is_changed_without_an_outage() {
         root.ok(&format!("CREATE USER {user}@'%' IDENTIFIED BY 'old-pw'"));
         root.ok(&format!("GRANT ALL ON {}.* TO {user}@'%'", stage.schema));
         stage.bed.wait_replicas();
+        // Checks log in by this account too.
         let config = config_for(&stage.bed).append(&format!(
-            "[[users]]\nname = \"{user}\"\npassword = [\"old-pw\", \"new-pw\"]"
+            "[[users]]\nname = \"{user}\"\npassword = [\"old-pw\", \"new-pw\"]\n[monitor]\nuser = \"{user}\"\npassword = [\"new-pw\", \"old-pw\"]"
         ));
         let atlas = Atlas::start(config);
+        assert!(
+            !atlas.log().contains("refuses the monitor"),
+            "{}",
+            atlas.log()
+        );
         let login = |password: &str| {
             let login = Login::new(&user, password).schema(&stage.schema);
             let mut wire = Wire::try_connect(atlas.address(), &login)?;
@@ -249,6 +258,23 @@ fn b143_a_password_is_changed_without_an_outage() {
             }
         });
         early.ok("INSERT INTO t(v) VALUES(2)");
+        // The side connection that kills what a vanished client left running tries both too.
+        let sleep = "SELECT SLEEP(60) FROM t FOR UPDATE";
+        let mut leaver = login("old-pw").expect("a listed password");
+        stage.trail();
+        let payload = leaver.query_payload(sleep.as_bytes());
+        leaver.send(&payload);
+        let mut found = None;
+        eventually("it runs", || {
+            found = stage.trail().into_iter().find(|seen| seen.is(sleep));
+            found.is_some()
+        });
+        let id = found.expect("it runs").entry.connection.to_string();
+        drop(leaver);
+        eventually("the sleep is gone", || {
+            let rows = root.query("SHOW PROCESSLIST").rows();
+            !rows.iter().any(|row| row[0].as_deref() == Some(&id))
+        });
         // The same for COM_CHANGE_USER, whose connections are new ones.
         for password in ["old-pw", "new-pw"] {
             early
@@ -284,13 +310,31 @@ fn b145_a_monitor_that_is_refused_does_not_take_the_primary_away() {
                 }
             }
         }
-        atlas.wait_log("refuses the monitor's account: 1045");
-        atlas.wait_log("is out: 2 checks failed");
-        // Old and new sessions write and read.
+        for node in [Node::Primary, Node::Replica1, Node::Replica2] {
+            let address = stage.bed.address(node);
+            atlas.wait_log(&format!(
+                "server {address} refuses the monitor's account: 1045"
+            ));
+        }
+        // Many more checks are refused: the log says so once, and nobody is taken for dead.
+        std::thread::sleep(Duration::from_millis(400));
+        let log = atlas.log();
+        assert_eq!(
+            log.matches("refuses the monitor's account").count(),
+            3,
+            "{log}"
+        );
+        assert!(!log.contains("is out"), "{log}");
+        // Old and new sessions write, and read from replicas.
         client.ok("INSERT INTO t(v) VALUES(2)");
         let mut client = Wire::connect(atlas.address(), &stage.login());
         client.ok("INSERT INTO t(v) VALUES(3)");
-        assert_eq!(client.query("SELECT v FROM t WHERE id=1").cell(), "10");
+        assert_eq!(
+            stage
+                .on_replica(&mut client, "SELECT v FROM t WHERE id=1")
+                .cell(),
+            "10"
+        );
         root.ok(&format!("DROP USER {user}@'%'"));
     }
 }
