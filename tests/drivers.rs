@@ -6,17 +6,22 @@ mod common;
 #[path = "drivers/rust_driver.rs"]
 mod rust_driver;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Atlas, Bed, Kind, config_for};
+use common::{Atlas, Bed, Config, Kind, config_for};
 
 fn run(kind: Kind, driver: &str) {
     let bed = Bed::of(kind);
+    run_with(&bed, driver, config_for(&bed), &[]);
+}
+
+fn run_with(bed: &Bed, driver: &str, config: Config, variables: &[(&str, &Path)]) {
     let schema = bed.schema();
-    let atlas = Atlas::start(config_for(&bed));
+    let atlas = Atlas::start(config);
     let address = atlas.address();
     let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/drivers"))
+        .envs(variables.iter().copied())
         .arg(address.ip().to_string())
         .arg(address.port().to_string())
         .args(["plain", "plain-pw", schema.name(), driver])
@@ -33,12 +38,53 @@ fn run(kind: Kind, driver: &str) {
 
 fn run_rust(kind: Kind) {
     let bed = Bed::of(kind);
+    run_rust_with(&bed, config_for(&bed), None);
+}
+
+fn run_rust_with(bed: &Bed, config: Config, ca: Option<PathBuf>) {
     let schema = bed.schema();
-    let atlas = Atlas::start(config_for(&bed));
+    let atlas = Atlas::start(config);
     let address = atlas.address();
     let host = address.ip().to_string();
-    rust_driver::run(&host, address.port(), "plain", "plain-pw", schema.name())
-        .unwrap_or_else(|fault| panic!("{fault}"));
+    rust_driver::run(
+        &host,
+        address.port(),
+        "plain",
+        "plain-pw",
+        schema.name(),
+        ca,
+    )
+    .unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+/// TLS on either side of Atlas, and nothing without it.
+fn in_tls(bed: &Bed) -> Config {
+    let tls = bed.tls.display();
+    config_for(bed)
+        .server(&format!(
+            "tls = {{ mode = \"required\", cert = \"{tls}/server-cert.pem\", key = \"{tls}/server-key.pem\" }}"
+        ))
+        .group(&format!(
+            "tls = {{ mode = \"verify-identity\", ca = \"{tls}/cacert.pem\" }}"
+        ))
+}
+
+fn run_in_tls(kind: Kind, driver: &str) {
+    let bed = Bed::of(kind);
+    let ca = bed.ca();
+    run_with(&bed, driver, in_tls(&bed), &[("DRIVERS_TLS_CA", &ca)]);
+}
+
+#[test]
+fn mariadb_rust_in_tls() {
+    let bed = Bed::mariadb();
+    run_rust_with(&bed, in_tls(&bed), Some(bed.ca()));
+}
+
+#[test]
+fn mysql_rust_in_tls() {
+    let bed = Bed::mysql();
+    run_rust_with(&bed, in_tls(&bed), Some(bed.ca()));
 }
 
 #[test]
@@ -52,18 +98,18 @@ fn mysql_rust() {
 }
 
 macro_rules! drivers {
-    ($module:ident $kind:ident: $($name:ident $driver:literal,)*) => {
+    ($module:ident $kind:ident $run:ident: $($name:ident $driver:literal,)*) => {
         mod $module {
-            use super::{Kind, run};
+            use super::{Kind, $run};
             $(#[test]
             fn $name() {
-                run(Kind::$kind, $driver);
+                $run(Kind::$kind, $driver);
             })*
         }
     };
 }
 
-drivers! { mariadb MariaDb:
+drivers! { mariadb MariaDb run:
     pymysql "pymysql",
     mysql2 "mysql2",
     mariadb_npm "mariadb-npm",
@@ -79,7 +125,7 @@ drivers! { mariadb MariaDb:
     sysbench_point_select_text "sysbench-point-select-text",
 }
 
-drivers! { mysql MySql:
+drivers! { mysql MySql run:
     pymysql "pymysql",
     mysql2 "mysql2",
     mariadb_npm "mariadb-npm",
@@ -93,4 +139,20 @@ drivers! { mysql MySql:
     sysbench_read_write_text "sysbench-read-write-text",
     sysbench_point_select "sysbench-point-select",
     sysbench_point_select_text "sysbench-point-select-text",
+}
+
+drivers! { mariadb_in_tls MariaDb run_in_tls:
+    pymysql "pymysql",
+    mysql2 "mysql2",
+    mariadb_npm "mariadb-npm",
+    mariadb_cli "mariadb-cli",
+    mysql_cli "mysql-cli",
+}
+
+drivers! { mysql_in_tls MySql run_in_tls:
+    pymysql "pymysql",
+    mysql2 "mysql2",
+    mariadb_npm "mariadb-npm",
+    mariadb_cli "mariadb-cli",
+    mysql_cli "mysql-cli",
 }

@@ -3,8 +3,13 @@
 # HOST PORT USER PASSWORD SCHEMA, KIND (mariadb or mysql) and SCRATCH (a folder). Each function is one driver: it fails or succeeds.
 
 # The password goes by the environment: on a command line everyone could read it.
-mariadb_tool() { local tool=$1; shift; MYSQL_PWD=$PASSWORD "$tool" --no-defaults -h"$HOST" -P"$PORT" -u"$USER" "$@"; }
-mysql_tool() { local tool=$1; shift; MYSQL_PWD=$PASSWORD mysql_program "$tool" --no-defaults -h"$HOST" -P"$PORT" -u"$USER" "$@"; }
+mariadb_tool() { local tool=$1; shift; MYSQL_PWD=$PASSWORD "$tool" --no-defaults "${MARIADB_TLS[@]}" -h"$HOST" -P"$PORT" -u"$USER" "$@"; }
+mysql_tool() { local tool=$1; shift; MYSQL_PWD=$PASSWORD mysql_program "$tool" --no-defaults "${MYSQL_TLS[@]}" -h"$HOST" -P"$PORT" -u"$USER" "$@"; }
+MARIADB_TLS=() MYSQL_TLS=()
+if [ -n "${DRIVERS_TLS_CA:-}" ]; then
+  MARIADB_TLS=(--ssl-ca="$DRIVERS_TLS_CA" --ssl-verify-server-cert)
+  MYSQL_TLS=(--ssl-ca="$DRIVERS_TLS_CA" --ssl-mode=VERIFY_IDENTITY)
+fi
 sql() { mariadb_tool mariadb -N -B --default-character-set=utf8mb4 "$SCHEMA" -e "$*"; }
 
 # eventually WANT SQL: until the answer is that several times in a row, so that every replica has given it.

@@ -2,8 +2,8 @@
 //! would answer; where a statement ran is read from the servers' general logs.
 //!
 //! `route` where statements go · `transaction`, `transaction_forms` what is in a transaction and what ends it · `session`, `variables`
-//! the state of a session on its two connections · `prepared`, `prepared_sizes` statements of the binary protocol · `login`, `tls` the
-//! way in and the way to the servers · `listen` who may come, and where to · `packets` framing, errors, long replies · `kill` ·
+//! the state of a session on its two connections · `prepared`, `prepared_sizes` statements of the binary protocol · `login`, `rotation`,
+//! `tls` the way in and the way to the servers · `listen` who may come, and where to · `packets` framing, errors, long replies · `kill` ·
 //! `broken`, `dying` servers that say nonsense, hang or die, played by a script · `security` what must not leak or be slipped past
 
 #[path = "../common/mod.rs"]
@@ -18,6 +18,7 @@ mod packets;
 mod prepared;
 mod prepared_sizes;
 mod raw_login;
+mod rotation;
 mod route;
 mod security;
 mod session;

@@ -7,8 +7,10 @@ let mariadb;
 const loaded = import(require.resolve('mariadb')).then((module) => { mariadb = module.default ?? module; });
 
 const [host, port, user, password, database] = process.argv.slice(2);
+const ca = process.env.DRIVERS_TLS_CA;
+const ssl = ca ? { ssl: { ca: require('node:fs').readFileSync(ca) } } : {};
 // The server's key is fetched without TLS: needed for caching_sha2_password.
-const options = { host, port: Number(port), user, password, database, allowPublicKeyRetrieval: true, insertIdAsNumber: true, bigIntAsNumber: true };
+const options = { ...ssl, host, port: Number(port), user, password, database, allowPublicKeyRetrieval: true, insertIdAsNumber: true, bigIntAsNumber: true };
 const TEXT = "naïve 漢字 🐬 'quoted' \\ \"double\" `tick` -- no comment";
 
 // Several times in a row, so that every replica has answered.

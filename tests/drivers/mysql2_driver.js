@@ -5,7 +5,9 @@ const assert = require('node:assert').strict;
 const mysql = require('mysql2/promise');
 
 const [host, port, user, password, database] = process.argv.slice(2);
-const options = { host, port: Number(port), user, password, database, charset: 'utf8mb4', supportBigNumbers: true };
+const ca = process.env.DRIVERS_TLS_CA;
+const ssl = ca ? { ssl: { ca: require('node:fs').readFileSync(ca) } } : {};
+const options = { ...ssl, host, port: Number(port), user, password, database, charset: 'utf8mb4', supportBigNumbers: true };
 const TEXT = "naïve 漢字 🐬 'quoted' \\ \"double\" `tick` -- no comment";
 
 // Several times in a row, so that every replica has answered.

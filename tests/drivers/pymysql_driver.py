@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import os
 import sys
 import threading
 import time
@@ -10,11 +11,12 @@ import pymysql
 from pymysql.constants import CLIENT
 
 HOST, PORT, USER, PASSWORD, SCHEMA = sys.argv[1:6]
+TLS = {"ssl": {"ca": os.environ["DRIVERS_TLS_CA"], "check_hostname": True}} if "DRIVERS_TLS_CA" in os.environ else {}
 TEXT = "naïve 漢字 🐬 'quoted' \\ \"double\" `tick` -- no comment"
 
 
 def connect(**more):
-    return pymysql.connect(host=HOST, port=int(PORT), user=USER, password=PASSWORD, database=SCHEMA, charset="utf8mb4", **more)
+    return pymysql.connect(host=HOST, port=int(PORT), user=USER, password=PASSWORD, database=SCHEMA, charset="utf8mb4", **TLS, **more)
 
 
 def same(what, got, want):

@@ -1,10 +1,13 @@
 //! Uses a server through the Rust crate mysql. See README.md beside this file.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder, Params, Pool, PoolConstraints, PoolOpts, TxOpts, Value, params};
+use mysql::{
+    Conn, OptsBuilder, Params, Pool, PoolConstraints, PoolOpts, SslOpts, TxOpts, Value, params,
+};
 
 pub(crate) type Fault = Box<dyn std::error::Error + Send + Sync>;
 
@@ -18,7 +21,8 @@ fn main() -> ExitCode {
         eprintln!("{port} is no port");
         return ExitCode::from(2);
     };
-    match run(host, port, user, password, schema) {
+    let ca = std::env::var_os("DRIVERS_TLS_CA").map(PathBuf::from);
+    match run(host, port, user, password, schema, ca) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             eprintln!("{fault}");
@@ -34,6 +38,7 @@ pub(crate) fn run(
     user: &str,
     password: &str,
     schema: &str,
+    ca: Option<PathBuf>,
 ) -> Result<(), Fault> {
     let options = OptsBuilder::new()
         .ip_or_hostname(Some(host))
@@ -42,7 +47,8 @@ pub(crate) fn run(
         .pass(Some(password))
         .db_name(Some(schema))
         // Without this the crate goes from 127.0.0.1 to the server's unix socket, past whatever stands between.
-        .prefer_socket(false);
+        .prefer_socket(false)
+        .ssl_opts(ca.map(|ca| SslOpts::default().with_root_cert_path(Some(ca))));
     let mut db = Conn::new(options.clone())?;
     let current: Option<String> = db.query_first("SELECT DATABASE()")?;
     same("schema", &current.as_deref(), &Some(schema))?;
