@@ -1,11 +1,9 @@
 //! Reports about logging in: odd and broken packets of the log-in, passwords that change, what an account may see.
 
-
 use ::atlas::wire::Capabilities;
 
 use super::common::{
-    Atlas, Ended, Expect, Kind, Login, Node, Refused, Wire, config_for, frame,
-    unique_name,
+    Atlas, Ended, Expect, Kind, Login, Node, Refused, Wire, config_for, frame, unique_name,
 };
 use super::raw_login::{Answer, NATIVE, Raw, SHA2, lenenc, right, verdict, verdict_of, wrong};
 use super::stage::{Stage, outcome};
