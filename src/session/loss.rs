@@ -65,7 +65,8 @@ impl Session {
     }
 
     pub(super) fn note_loss(&mut self, role: Role) {
-        for last in [&mut self.last, &mut self.warned].into_iter().flatten() {
+        let places = [&mut self.last, &mut self.last_rows, &mut self.warned];
+        for last in places.into_iter().flatten() {
             last.lost |= last.role == role;
         }
         if role == Role::Primary {
@@ -117,11 +118,7 @@ impl Session {
         }
         self.attempt = Attempt::default();
         // In the middle of a packet of the server, or of packets of its own, the client cannot be told.
-        let mid_upload = self
-            .upload
-            .as_ref()
-            .is_some_and(|upload| upload.is_file || upload.more || upload.seq > 0);
-        if !tracker.at_boundary() || mid_upload {
+        if !tracker.at_boundary() || self.is_mid_upload() {
             return self.close(out);
         }
         let fault = Fault::Lost(what);
@@ -150,12 +147,28 @@ impl Session {
 
     /// The last-moment check found that the connection's host is not the primary: nothing was sent.
     pub fn on_write_refused(&mut self, cx: &Cx<'_>, host: HostId, out: &mut Outputs) {
+        // The connection waits for what was not sent.
+        out.push(Output::CloseBackend {
+            role: Role::Primary,
+            parting: Parting::Silent,
+        });
+        *self.link_mut(Role::Primary) = Link::default();
         let seq = self
             .reply
             .take()
             .map_or(1, |reply| reply.tracker.next_seq());
+        if self.is_mid_upload() {
+            return self.close(out);
+        }
         let fault = Fault::NotPrimary(host_name(cx, Some(host)));
         self.refuse_and_close(&fault, seq, out);
+    }
+
+    /// The client is in the middle of packets of its own, so that an answer would not be in turn.
+    fn is_mid_upload(&self) -> bool {
+        self.upload
+            .as_ref()
+            .is_some_and(|upload| upload.is_file || upload.more || upload.seq > 0)
     }
 }
 
