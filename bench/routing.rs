@@ -19,6 +19,7 @@ fn view() -> View {
         autocommit: true,
         pins: Pins::default(),
         last: Some(Role::Primary),
+        last_rows: Some(Role::Primary),
         warned: Some(Role::Primary),
         read_from: ReadFrom::Replica,
     }

@@ -80,6 +80,7 @@ impl<'a> Session<'a> {
             autocommit: true,
             pins: Pins::default(),
             last: None,
+            last_rows: None,
             warned: None,
             read_from,
         };

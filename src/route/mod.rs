@@ -63,7 +63,7 @@ pub fn decide(statement: &Statement<'_>, view: &View) -> Route {
     if let Some(reason) = statement.wants_primary() {
         let elsewhere = Traits::CONNECTION_ID | Traits::SERVER_STATE | Traits::UNKNOWN_FUNCTION;
         if reason == sql::Reason::Diagnostics && !statement.traits.intersects(elsewhere) {
-            return follow(statement.kind, view);
+            return follow(statement.kind, statement.traits, view);
         }
         return Route {
             role: Role::Primary,
@@ -101,14 +101,12 @@ pub fn decide_read(view: &View, uses_variables: bool, hinted: bool) -> Route {
     }
 }
 
-/// A statement about the previous one goes where that one ran.
+/// A statement about the previous one goes where that one ran, unless a transaction has begun since: a replica's reply would
+/// tell the client that none is open.
 #[must_use]
-pub fn follow(kind: sql::Kind, view: &View) -> Route {
-    // SHOW WARNINGS and SHOW ERRORS; the others are counts, which only statements change.
-    let place = match kind {
-        sql::Kind::Show => view.warned,
-        _ => view.last,
-    };
+pub fn follow(kind: sql::Kind, traits: Traits, view: &View) -> Route {
+    let may_leave = view.autocommit && !view.in_transaction;
+    let place = view.asked(kind, traits).filter(|_| may_leave);
     Route {
         role: place.unwrap_or(Role::Primary),
         reason: Reason::Follows,

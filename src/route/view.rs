@@ -2,6 +2,7 @@
 //! values; `session` keeps them true.
 
 use crate::config::ReadFrom;
+use crate::sql::{Kind, Traits};
 
 /// Which of a session's two server connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,10 +29,25 @@ pub struct View {
     pub pins: Pins,
     /// The connection that ran the previous statement.
     pub last: Option<Role>,
+    /// The connection that ran the last statement with rows.
+    pub last_rows: Option<Role>,
     /// The connection that has the session's warnings and errors: an error of a command that is no statement counts too.
     pub warned: Option<Role>,
     /// The account's rule.
     pub read_from: ReadFrom,
+}
+
+impl View {
+    /// The connection that knows what a question about previous statements asks.
+    #[must_use]
+    pub fn asked(&self, kind: Kind, traits: Traits) -> Option<Role> {
+        match kind {
+            // SHOW WARNINGS and SHOW ERRORS; the others are counts, which only statements change.
+            Kind::Show => self.warned,
+            _ if traits.contains(Traits::FOUND_ROWS) => self.last_rows,
+            _ => self.last,
+        }
+    }
 }
 
 /// Reasons for which reads stay on the primary's connection.

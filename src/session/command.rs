@@ -286,7 +286,7 @@ impl Session {
         let mut route = self.decide(cx, sql, &statement);
         let settled = self
             .check_hint(cx, &statement)
-            .and_then(|()| self.settle(cx, &mut route, statement.traits));
+            .and_then(|()| self.settle(cx, &mut route, statement.kind, statement.traits));
         if let Err(fault) = settled {
             return self.refuse_front(front, &fault, out);
         }
@@ -401,16 +401,13 @@ impl Session {
     }
 
     fn ping(&mut self, front: &Front<'_>, out: &mut Outputs) -> usize {
-        let last = self.warned.map_or(Role::Primary, |last| last.role);
-        let ready = |role: Role| self.link(role).state == LinkState::Ready;
-        let role = [last, Role::Primary, Role::Replica]
-            .into_iter()
-            .find(|role| ready(*role));
-        let Some(role) = role else {
-            // No server holds anything for this session yet, so there is nothing that a server could add.
+        let role = Role::Primary;
+        if self.link(role).state != LinkState::Ready {
+            // The primary holds nothing for this session now, so there is nothing that it could add; and a replica's flags are
+            // not the session's.
             self.local_ok(1, out);
             return front.total();
-        };
+        }
         let (at, total) = (front.at, front.total());
         out.push(Output::ForwardToBackend {
             role,
@@ -446,6 +443,7 @@ impl Session {
         use crate::sql::Charset;
         self.statements.reset();
         self.last = None;
+        self.last_rows = None;
         self.warned = None;
         self.insert_id_lost = false;
         self.insert_id_set = false;

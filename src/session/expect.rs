@@ -1,6 +1,6 @@
 //! What the tracker is told and what it tells: kinds of replies, events, outcomes. Walking is in `track`.
 
-use crate::wire::{Header, PrepareOk, Reader, Status};
+use crate::wire::{EofPacket, Header, PrepareOk, Reader, Status};
 
 /// What a command's reply looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,21 +95,44 @@ pub struct Outcome {
     pub results: u32,
     /// Some result was followed by another.
     pub many: bool,
+    /// There was a result set.
+    pub rows: bool,
+    /// Warnings that the last packet with a count of them told of.
+    pub warnings: u16,
 }
 
 /// The fixed head of an OK packet. `wire::OkPacket` wants the whole packet, of which the tracker sees the first bytes only.
 pub(super) struct OkHead {
     pub(super) insert_id: u64,
     pub(super) status: Status,
+    pub(super) warnings: u16,
 }
 
 impl OkHead {
+    /// The end of rows in either framing: an EOF packet says less.
+    pub(super) fn of_rows(header: Header, seen: &[u8]) -> Result<Self, BadReply> {
+        if header.len != 5 {
+            return Self::parse(seen).ok_or(BadReply("OK packet"));
+        }
+        let eof = EofPacket::parse(seen).map_err(|_| BadReply("EOF packet"))?;
+        Ok(Self {
+            insert_id: 0,
+            status: eof.status,
+            warnings: eof.warnings,
+        })
+    }
+
     pub(super) fn parse(seen: &[u8]) -> Option<Self> {
         let mut reader = Reader::new("OK", seen);
         reader.u8("header").ok()?;
         reader.lenenc("affected rows").ok()?;
         let insert_id = reader.lenenc("insert id").ok()?;
         let status = Status(reader.u16("status").ok()?);
-        Some(Self { insert_id, status })
+        let warnings = reader.u16("warnings").unwrap_or(0);
+        Some(Self {
+            insert_id,
+            status,
+            warnings,
+        })
     }
 }

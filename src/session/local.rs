@@ -88,7 +88,9 @@ impl Session {
         let statement = sql::classify(inner, &self.dialect());
         let route = self.decide(cx, inner, &statement);
         let mut settled = route;
-        let refused = self.settle(cx, &mut settled, statement.traits).err();
+        let refused = self
+            .settle(cx, &mut settled, statement.kind, statement.traits)
+            .err();
         let group = self.group(cx.snapshot);
         let mut rows = vec![
             ("class", format!("{:?}", statement.kind).to_lowercase()),

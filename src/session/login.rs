@@ -393,6 +393,7 @@ impl Session {
     fn forget_session(&mut self) {
         self.statements.clear();
         self.last = None;
+        self.last_rows = None;
         self.warned = None;
         self.last_route = None;
         self.insert_id_lost = false;

@@ -101,6 +101,8 @@ pub struct Session {
     version: u32,
     /// The connection that ran the previous statement, and whether it is still the same one.
     last: Option<Last>,
+    /// The same for the last statement that gave rows.
+    last_rows: Option<Last>,
     /// The same for the connection that has the warnings and errors to be shown.
     warned: Option<Last>,
     last_route: Option<(Role, Reason)>,
@@ -156,6 +158,7 @@ impl Session {
             server: facts.server(),
             version: facts.version_number(),
             last: None,
+            last_rows: None,
             warned: None,
             last_route: None,
             want: 4,
@@ -361,6 +364,7 @@ impl Session {
             autocommit: self.status.contains(Status::AUTOCOMMIT),
             pins: self.state.pins(),
             last: self.last.map(|last| last.role),
+            last_rows: self.last_rows.map(|last| last.role),
             warned: self.warned.map(|last| last.role),
             read_from,
         }

@@ -83,7 +83,7 @@ impl Session {
         }
         let settled = self
             .check_hint(cx, &statement)
-            .and_then(|()| self.settle(cx, &mut route, Traits::NONE));
+            .and_then(|()| self.settle(cx, &mut route, statement.kind, Traits::NONE));
         if let Err(fault) = settled {
             return self.refuse_front(front, &fault, out);
         }
@@ -162,7 +162,7 @@ impl Session {
             && statement.types.is_none()
             && statement.types_known[Role::Primary as usize];
         let mut route = if statement.is_diagnostic {
-            route::follow(statement.kind, &view)
+            route::follow(statement.kind, statement.traits, &view)
         } else if statement.is_read
             && !wants_cursor
             && !statement.long_data
@@ -182,7 +182,7 @@ impl Session {
             }
         };
         let (traits, kind) = (statement.traits, statement.kind);
-        if let Err(fault) = self.settle(cx, &mut route, traits) {
+        if let Err(fault) = self.settle(cx, &mut route, kind, traits) {
             return self.refuse_front(front, &fault, out);
         }
         let role = route.role;

@@ -5,7 +5,7 @@ use super::{
     Access, Attempt, Beginning, Cx, LinkState, Outcome, Output, Outputs, Parting, Reply, Role,
     Running, Session, TrackEvent, Upload, What,
 };
-use crate::sql::{self, Dialect, Kind, Traits};
+use crate::sql::{self, Dialect, Kind, Server, Traits};
 use crate::wire::{Capabilities, Status, write_payload};
 
 /// Error codes with which a server says that it or the connection is going away, not that the statement is wrong.
@@ -287,14 +287,7 @@ impl Session {
                 self.insert_id_lost = false;
             }
         }
-        let here = Some(super::Last { role, lost: false });
-        if !command.keeps_last {
-            self.last = here;
-            self.warned = here;
-        } else if outcome.error.is_some() {
-            // An error can be shown, whatever command it answers.
-            self.warned = here;
-        }
+        self.note_last(role, command, outcome);
         self.attempt = Attempt::default();
         if command.retained > 0 {
             out.push(Output::Consume(command.retained));
@@ -374,6 +367,68 @@ impl Session {
             What::Prepare(_) => self.preparing = None,
             What::InitDb | What::SetOption(_) | What::Release | What::Plain => {}
         }
+    }
+
+    /// Notes where questions about previous statements are to be asked: SHOW WARNINGS, ROW_COUNT(), FOUND_ROWS(). What sets them
+    /// was asked of both servers.
+    fn note_last(&mut self, role: Role, command: Running, outcome: Outcome) {
+        let here = Some(super::Last { role, lost: false });
+        let failed = outcome.error.is_some();
+        match command.what {
+            What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
+                let shows = kind == Kind::Show && traits.contains(Traits::DIAGNOSTICS);
+                self.last = here;
+                if !shows && !self.leaves_warnings(kind, traits, outcome) {
+                    self.warned = here;
+                }
+                if !shows && outcome.rows {
+                    self.last_rows = here;
+                }
+            }
+            What::Prepare(_) => {
+                if failed {
+                    self.last = here;
+                }
+                let clears = self.server == Server::MySql && !command.keeps_last;
+                if failed || outcome.warnings > 0 || clears {
+                    self.warned = here;
+                }
+            }
+            What::LongQuery(_) => {
+                self.last = here;
+                self.warned = here;
+                if outcome.rows {
+                    self.last_rows = here;
+                }
+            }
+            What::InitDb | What::SetOption(_) | What::Reset | What::Release | What::Plain => {
+                if !command.keeps_last {
+                    self.last = here;
+                }
+                // An error can be shown, whatever command it answers.
+                if !command.keeps_last || failed {
+                    self.warned = here;
+                }
+            }
+        }
+    }
+
+    /// On MariaDB the warnings of the statement before stay when one that uses no tables gives none of its own.
+    fn leaves_warnings(&self, kind: Kind, traits: Traits, outcome: Outcome) -> bool {
+        let uses_no_tables = traits.contains(Traits::DIAGNOSTICS)
+            || matches!(
+                kind,
+                Kind::Set
+                    | Kind::Use
+                    | Kind::Begin
+                    | Kind::Commit
+                    | Kind::Rollback
+                    | Kind::Savepoint
+                    | Kind::Prepare
+                    | Kind::Deallocate
+            );
+        let is_silent = outcome.error.is_none() && outcome.warnings == 0;
+        self.server == Server::MariaDb && uses_no_tables && is_silent
     }
 
     /// Notes what a statement that ran on a connection changed. Its text comes with whether it had parameters.

@@ -1,10 +1,10 @@
 //! From what a statement is to the connection that it runs on: the decision of `route`, in both readings of a text where it
 //! has two, and what becomes of it when the group cannot follow.
 
-use super::{Cx, Fault, Role, Session};
+use super::{Cx, Fault, Last, Role, Session};
 use crate::config::{NoReplica, ReadFrom};
 use crate::route::{self, Reason, Route};
-use crate::sql::{self, Hint, Statement, Traits};
+use crate::sql::{self, Hint, Kind, Statement, Traits};
 
 impl Session {
     /// The route of a text, in both readings where it is not known how `"` is read.
@@ -47,25 +47,24 @@ impl Session {
         &self,
         cx: &Cx<'_>,
         route: &mut Route,
+        kind: Kind,
         traits: Traits,
     ) -> Result<(), Fault> {
         if self.attempt.cut {
             return Err(Fault::Lost(self.attempt.why.clone()));
         }
-        let follows = route.reason == Reason::Follows;
-        let mut previous = [self.last, self.warned].into_iter().flatten();
-        if follows && previous.any(|last| last.lost && last.role == route.role) {
-            return Err(Fault::LostPrevious);
+        // Of several statements in one text it is most likely the one before it there that is asked about.
+        if traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI) {
+            match self.last_asked(kind, traits) {
+                Some(last) if last.lost => return Err(Fault::LostPrevious),
+                Some(last) if last.role != route.role => return Err(Fault::PreviousElsewhere),
+                Some(_) | None => {}
+            }
         }
         if self.insert_id_lost && traits.contains(Traits::LAST_INSERT_ID) {
             return Err(Fault::LostPrevious);
         }
-        // Of several statements in one text it is most likely the one before it there that is asked about.
-        let asks = traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI);
-        if asks && !follows && self.last.is_some_and(|last| last.role != route.role) {
-            return Err(Fault::PreviousElsewhere);
-        }
-        if route.role != Role::Replica || follows {
+        if route.role != Role::Replica || route.reason == Reason::Follows {
             return Ok(());
         }
         let group = self.group(cx.snapshot);
@@ -88,6 +87,15 @@ impl Session {
             reason: Reason::NoReplica,
         };
         Ok(())
+    }
+
+    /// The connection that a question about previous statements is about, as [`crate::route::View::asked`] has it.
+    fn last_asked(&self, kind: Kind, traits: Traits) -> Option<Last> {
+        match kind {
+            Kind::Show => self.warned,
+            _ if traits.contains(Traits::FOUND_ROWS) => self.last_rows,
+            _ => self.last,
+        }
     }
 
     /// Whether the primary may answer a read that no replica answers.

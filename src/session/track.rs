@@ -65,12 +65,6 @@ pub struct Tracker {
     outcome: Outcome,
 }
 
-impl Default for Tracker {
-    fn default() -> Self {
-        Self::new(Expect::Terminal, Capabilities(0)).ended()
-    }
-}
-
 impl Tracker {
     /// A tracker for one reply on a connection with these negotiated capabilities.
     #[must_use]
@@ -115,12 +109,6 @@ impl Tracker {
     pub fn follows(&mut self, seq: u8) {
         self.next = Some(seq.wrapping_add(1));
         self.seq = seq;
-    }
-
-    fn ended(mut self) -> Self {
-        self.state = State::End;
-        self.at_start = false;
-        self
     }
 
     /// The kind of reply that it walks.
@@ -267,7 +255,11 @@ impl Tracker {
                 Some(0xfe) => header.len.min(PEEK_TERMINAL),
                 Some(_) => 0,
             },
-            State::Columns(_) | State::Parameters(_) => 0,
+            State::Columns(_) | State::Parameters(_) => match first {
+                None => header.len.min(1),
+                Some(0xff) => header.len.min(PEEK_ERROR),
+                Some(_) => 0,
+            },
             State::First => match first {
                 None => header.len.min(1),
                 // A file request is forwarded whole; names are at most 512 bytes on servers.
@@ -285,8 +277,13 @@ impl Tracker {
         seen: &[u8],
         at: usize,
     ) -> Result<Option<TrackEvent>, BadReply> {
+        let is_error = seen.first() == Some(&0xff);
         match self.state {
             State::First => self.first(header, seen, at),
+            // No definition starts with that byte.
+            State::Parameters(_) | State::Columns(_) | State::ParametersEof if is_error => {
+                self.error(seen)
+            }
             State::Parameters(left) => {
                 self.state = if left > 1 {
                     State::Parameters(left - 1)
@@ -298,6 +295,9 @@ impl Tracker {
                 Ok(None)
             }
             State::ParametersEof => {
+                if seen.first() != Some(&0xfe) || header.len >= 9 {
+                    return Err(BadReply("no EOF packet behind the parameters"));
+                }
                 self.state = self.after_parameters();
                 Ok(None)
             }
@@ -383,11 +383,12 @@ impl Tracker {
         if count == 0 || count > MAX_COLUMNS || header.len > 10 {
             return Err(BadReply("column count"));
         }
-        let with_definitions = !(self.metadata_flag && reader.rest() == [0]);
-        self.state = if with_definitions {
-            State::Columns(u32::try_from(count).unwrap_or(u32::MAX))
-        } else {
+        self.outcome.rows = true;
+        self.definitions_left_out = self.metadata_flag && reader.rest() == [0];
+        self.state = if self.definitions_left_out {
             self.after_columns()
+        } else {
+            State::Columns(u32::try_from(count).unwrap_or(u32::MAX))
         };
         Ok(None)
     }
@@ -395,6 +396,7 @@ impl Tracker {
     fn prepared(&mut self, seen: &[u8], at: usize) -> Result<Option<TrackEvent>, BadReply> {
         let ok = PrepareOk::parse(seen).map_err(|_| BadReply("prepare reply"))?;
         self.prepare_columns = u32::from(ok.columns);
+        self.outcome.warnings = ok.warnings;
         self.definitions_left_out = self.metadata_flag && ok.metadata == Some(0);
         self.state = match u32::from(ok.params) {
             0 => self.after_parameters(),
@@ -416,7 +418,7 @@ impl Tracker {
             }
             let eof = EofPacket::parse(seen).map_err(|_| BadReply("EOF packet"))?;
             if eof.status.contains(Status::CURSOR_EXISTS) {
-                self.outcome.status = Some(eof.status);
+                self.note(eof.status, eof.warnings);
                 self.outcome.results = self.outcome.results.saturating_add(1);
                 self.result_ended(eof.status);
                 return Ok(None);
@@ -429,6 +431,9 @@ impl Tracker {
         }
         if seen.first() == Some(&0xff) {
             return self.error(seen);
+        }
+        if !self.definitions_left_out {
+            return Err(BadReply("no EOF packet behind the columns"));
         }
         self.state = State::Rows;
         self.row(header, seen)
@@ -450,15 +455,9 @@ impl Tracker {
     }
 
     fn end_of_rows(&mut self, header: Header, seen: &[u8]) -> Result<Status, BadReply> {
-        let status = if header.len == 5 {
-            EofPacket::parse(seen)
-                .map_err(|_| BadReply("EOF packet"))?
-                .status
-        } else {
-            OkHead::parse(seen).ok_or(BadReply("OK packet"))?.status
-        };
-        self.note(status);
-        Ok(status)
+        let end = OkHead::of_rows(header, seen)?;
+        self.note(end.status, end.warnings);
+        Ok(end.status)
     }
 
     fn ok(&mut self, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
@@ -466,7 +465,7 @@ impl Tracker {
         if ok.insert_id != 0 {
             self.outcome.insert_id = ok.insert_id;
         }
-        self.note(ok.status);
+        self.note(ok.status, ok.warnings);
         self.outcome.results = self.outcome.results.saturating_add(1);
         self.result_ended(ok.status);
         Ok(None)
@@ -482,8 +481,9 @@ impl Tracker {
         Ok(None)
     }
 
-    fn note(&mut self, status: Status) {
+    fn note(&mut self, status: Status, warnings: u16) {
         self.outcome.status = Some(status);
+        self.outcome.warnings = warnings;
     }
 
     fn result_ended(&mut self, status: Status) {

@@ -332,6 +332,7 @@ impl<'a, 'd> Machine<'a, 'd> {
             Class::Sequence => self.add(Traits::SEQUENCE),
             Class::ConnectionId => self.add(Traits::CONNECTION_ID),
             Class::Diagnostics => self.add(Traits::DIAGNOSTICS),
+            Class::FoundRows => self.add(Traits::DIAGNOSTICS | Traits::FOUND_ROWS),
             Class::ServerState => self.add(Traits::SERVER_STATE),
         }
     }

@@ -25,6 +25,8 @@ pub(super) enum Class {
     ConnectionId,
     /// What the previous statement left on its connection.
     Diagnostics,
+    /// What the last statement with rows left on its connection.
+    FoundRows,
     /// One server's state, or a wait for it.
     ServerState,
 }
@@ -345,7 +347,8 @@ pub(super) const GROUPS: &[Group] = &[
         NEVER,
         "ps_current_thread_id ps_thread_id",
     ),
-    special(Class::Diagnostics, EVER, EVER, "found_rows row_count"),
+    special(Class::Diagnostics, EVER, EVER, "row_count"),
+    special(Class::FoundRows, EVER, EVER, "found_rows"),
     special(
         Class::ServerState,
         EVER,

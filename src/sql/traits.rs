@@ -57,6 +57,10 @@ impl Traits {
     /// LOAD DATA and its kin: the server may ask the client for a file.
     pub const LOAD: Self = Self(1 << 21);
 
+    /// FOUND_ROWS(), which is among the diagnostics: the answer lives on the connection that last gave rows, whatever else
+    /// ran since.
+    pub const FOUND_ROWS: Self = Self(1 << 22);
+
     /// True if every member of `other` is in `self`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -87,7 +91,7 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
-    const NAMES: [(Self, &'static str); 22] = [
+    const NAMES: [(Self, &'static str); 23] = [
         (Self::LOCKING, "locking"),
         (Self::INTO, "into"),
         (Self::LAST_INSERT_ID, "last-insert-id"),
@@ -110,6 +114,7 @@ impl Traits {
         (Self::DOUBTFUL, "doubtful"),
         (Self::PRIMARY_HINT, "primary-hint"),
         (Self::LOAD, "load"),
+        (Self::FOUND_ROWS, "found-rows"),
     ];
 }
 
