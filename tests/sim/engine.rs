@@ -2,7 +2,7 @@
 //! model servers and on each client's shadow.
 
 use crate::lex::scan;
-use crate::memory::{Memory, Previous, Transaction, WARNINGS_OF_A_COMMAND};
+use crate::memory::{Memory, Previous, Transaction};
 use crate::outcome::{After, Done, Outcome, Outside};
 use crate::statement::{
     Assignment, Name, Select, Statement, Value, asks_of_previous, nature, parse,
@@ -46,12 +46,6 @@ pub fn run(
             parse(tokens)
         };
         let before = memory.previous;
-        memory.previous = Previous {
-            tag: *tag,
-            rows: 0,
-            affected: -1,
-            failed_since: false,
-        };
         let mentions_user_variables = tokens
             .iter()
             .any(|t| matches!(t, crate::lex::Token::User(_)));
@@ -66,16 +60,7 @@ pub fn run(
         let outcome = execution
             .statement(&statement)
             .unwrap_or_else(Outcome::Error);
-        match &outcome {
-            Outcome::Ok { affected, .. } => {
-                memory.previous.affected = i64::try_from(*affected).unwrap_or(0);
-            }
-            Outcome::Rows { rows, .. } => memory.previous.rows = i64::try_from(*rows).unwrap_or(0),
-            Outcome::File | Outcome::Error(_) => {}
-        }
-        if asks_of_previous(&statement) {
-            memory.previous = before;
-        }
+        outcome.leave_behind(memory, &statement, *tag, many);
         let failed = matches!(
             outcome,
             Outcome::Error(_)
@@ -91,6 +76,7 @@ pub fn run(
             needs_primary,
             writes,
             mentions_user_variables,
+            asks: asks_of_previous(&statement),
             after: After::of(memory),
         });
         if failed {
@@ -105,6 +91,7 @@ pub fn run(
             needs_primary: true,
             writes: false,
             mentions_user_variables: false,
+            asks: false,
             after: After::of(memory),
         });
     }
@@ -217,10 +204,7 @@ impl Execution<'_> {
                 }
             }
             Statement::ShowWarnings => {
-                if self.before.failed_since {
-                    return Ok(Outcome::one_row(WARNINGS_OF_A_COMMAND.to_owned()));
-                }
-                let tag = self.before.tag;
+                let tag = self.before.warned;
                 return Ok(Outcome::one_row(format!("warnings of {tag}")));
             }
             Statement::Prepare(name, text) => {
@@ -461,8 +445,11 @@ impl Execution<'_> {
         };
         Ok(match name {
             "last_insert_id" => self.memory.insert_id.to_string(),
-            "found_rows" => format!("found {} by {}", self.before.rows, self.before.tag),
-            "row_count" => format!("changed {} by {}", self.before.affected, self.before.tag),
+            "found_rows" => format!("found {} by {}", self.before.rows, self.before.found),
+            "row_count" => format!(
+                "changed {} by {}",
+                self.before.affected, self.before.counted
+            ),
             "get_lock" => {
                 self.memory.locks.insert(argument);
                 "1".to_owned()

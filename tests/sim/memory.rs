@@ -59,17 +59,28 @@ pub struct Transaction {
     pub rows: Vec<u32>,
 }
 
+/// What statements left behind for questions about them; by their tags.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Previous {
-    pub tag: u32,
-    pub rows: i64,
+    /// Whose warnings SHOW WARNINGS shows.
+    pub warned: u32,
+    /// Whose rows ROW_COUNT() counts, and how many.
+    pub counted: u32,
     pub affected: i64,
-    /// A command that is no statement has failed since: SHOW WARNINGS shows that, while the counts stay.
-    pub failed_since: bool,
+    /// Whose rows FOUND_ROWS() counts, and how many.
+    pub found: u32,
+    pub rows: i64,
 }
 
-/// What SHOW WARNINGS says then.
-pub const WARNINGS_OF_A_COMMAND: &str = "warnings of a command";
+impl Previous {
+    pub fn counts(&mut self, tag: u32, affected: i64) {
+        self.counted = tag;
+        self.affected = affected;
+    }
+}
+
+/// Stands for the tag of a command that is no statement: SHOW WARNINGS shows its error, while the counts stay.
+pub const OF_A_COMMAND: u32 = u32::MAX;
 
 /// A statement prepared by COM_STMT_PREPARE.
 #[derive(Debug, Clone)]

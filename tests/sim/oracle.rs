@@ -6,7 +6,7 @@ use atlas::wire::Capabilities;
 
 use crate::command::{Kind, Sent};
 use crate::engine::run;
-use crate::memory::{Memory, Prepared, charset_of};
+use crate::memory::{Memory, OF_A_COMMAND, Prepared, charset_of};
 use crate::outcome::{Databases, Outside};
 use crate::reply::{Part, Want, values};
 
@@ -157,7 +157,12 @@ impl Oracle {
             ) => Some(*code),
             _ => None,
         };
-        if verdict.is_err() && lenience.faults && code.is_some_and(|code| FAULTS.contains(&code)) {
+        // Atlas refuses what it cannot answer rightly.
+        let is_refused = matches!(parts, [Part::Error(1105, message)] if is_elsewhere(message));
+        if verdict.is_err()
+            && (is_refused || lenience.faults)
+            && code.is_some_and(|code| FAULTS.contains(&code))
+        {
             (self.shadow, self.databases, self.ids) = (before.0, before.1, before.2);
             self.believed.truncate(before.3);
             self.fault(sent, parts);
@@ -175,7 +180,7 @@ impl Oracle {
     /// An error that a fault explains: the command had no effect, or may have had.
     fn fault(&mut self, sent: &Sent, parts: &[Part]) {
         if let [Part::Error(1105, message)] = parts
-            && message.windows(18).any(|w| w == b"previous statement")
+            && is_elsewhere(message)
         {
             // A question that cannot be answered any more; nothing else is lost.
             self.last_role = None;
@@ -310,7 +315,7 @@ impl Oracle {
 
     /// The error of a command that is no statement.
     pub fn command_error(&mut self, code: u16, parts: &[Part]) -> Result<(), String> {
-        self.shadow.previous.failed_since = true;
+        self.shadow.previous.warned = OF_A_COMMAND;
         expect_error(code, parts)
     }
 
@@ -362,6 +367,17 @@ impl Oracle {
             other => Err(format!("SHOW LAST ROUTE says {other:02x?}")),
         }
     }
+}
+
+fn is_elsewhere(message: &[u8]) -> bool {
+    contains(
+        message,
+        b"asks about the previous one, which a replica answered",
+    ) || contains(message, b"the previous statement was lost")
+}
+
+fn contains(message: &[u8], words: &[u8]) -> bool {
+    message.windows(words.len()).any(|w| w == words)
 }
 
 /// The keys that the servers gave, in order.

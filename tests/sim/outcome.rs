@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use atlas::wire::Status;
 
-use crate::memory::Memory;
+use crate::memory::{Flavour, Memory};
+use crate::statement::{Statement, leaves_warnings};
 
 /// What lies outside the connection.
 pub trait Outside {
@@ -41,6 +42,29 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What a statement leaves for questions about it. On MariaDB warnings stay when a statement that uses no tables gives none.
+    pub fn leave_behind(&self, memory: &mut Memory, statement: &Statement, tag: u32, many: bool) {
+        let shows = *statement == Statement::ShowWarnings;
+        let affected = match self {
+            Self::Ok { affected, .. } => i64::try_from(*affected).unwrap_or(0),
+            Self::Rows { .. } | Self::File | Self::Error(_) => -1,
+        };
+        memory.previous.counts(tag, affected);
+        let failed = matches!(self, Self::Error(_));
+        let is_maria = memory.defaults.flavour == Flavour::MariaDb;
+        let stays = is_maria && !failed && !many && leaves_warnings(statement);
+        if !shows && !stays {
+            memory.previous.warned = tag;
+        }
+        match self {
+            Self::Rows { rows, .. } if !shows => {
+                memory.previous.found = tag;
+                memory.previous.rows = i64::try_from(*rows).unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+
     pub fn one_row(value: String) -> Self {
         Self::Rows {
             rows: 1,
@@ -60,6 +84,8 @@ pub struct Done {
     /// It changes data, the databases or a transaction: never twice.
     pub writes: bool,
     pub mentions_user_variables: bool,
+    /// It asks about the statement before it, wherever that ran and whatever has been set since.
+    pub asks: bool,
     /// The session behind it.
     pub after: After,
 }

@@ -7,10 +7,10 @@ use atlas::wire::{Capabilities, Command, Reader, RowFormat, Status};
 use crate::answer::{Answer, Echo, Rows};
 use crate::engine::run;
 use crate::lex::{Token, scan};
-use crate::memory::{Memory, Prepared, Previous};
+use crate::memory::{Flavour, Memory, Prepared};
 use crate::outcome::{After, Databases, Outcome};
 use crate::server::{Estate, ServerConn};
-use crate::statement::{Statement, parse};
+use crate::statement::{Statement, asks_of_previous, parse};
 
 fn tag_of(memory: &Memory, text: &[u8]) -> u32 {
     scan(text, memory.reading())
@@ -31,32 +31,15 @@ pub fn prepare(
         return Err(1064);
     };
     let statement = parse(tokens);
-    if !matches!(statement, Statement::ShowWarnings) {
-        memory.previous = Previous {
-            tag: *tag,
-            rows: 0,
-            affected: -1,
-            failed_since: false,
-        };
+    let is_mysql = memory.defaults.flavour == Flavour::MySql;
+    let found = can_prepare(memory, databases, &statement, scanned.is_open);
+    if found.is_err() {
+        memory.previous.counts(*tag, -1);
     }
-    if scanned.is_open || statement == Statement::Bogus {
-        return Err(1064);
+    if found.is_err() || is_mysql && !asks_of_previous(&statement) {
+        memory.previous.warned = *tag;
     }
-    if let Statement::Select(select) = &statement
-        && let Some((schema, table)) = &select.from
-    {
-        let schema = schema
-            .clone()
-            .or_else(|| memory.schema.clone())
-            .ok_or(1046_u16)?;
-        let name = (schema, table.clone());
-        let exists = memory.temporary.contains(&name)
-            || databases.tables.contains(&name)
-            || ["t", "none", "three", "many", "late"].contains(&table.as_str());
-        if !exists {
-            return Err(1146);
-        }
-    }
+    found?;
     let params = tokens.iter().filter(|t| **t == Token::Symbol(b'?')).count();
     let params = u16::try_from(params).expect("few parameters");
     let id = memory.prepared_count;
@@ -73,6 +56,36 @@ pub fn prepare(
         },
     );
     Ok((id, params, gives_rows, *tag))
+}
+
+fn can_prepare(
+    memory: &Memory,
+    databases: &Databases,
+    statement: &Statement,
+    is_open: bool,
+) -> Result<(), u16> {
+    if is_open || *statement == Statement::Bogus {
+        return Err(1064);
+    }
+    if *statement == Statement::ShowWarnings && memory.defaults.flavour == Flavour::MySql {
+        return Err(1295);
+    }
+    if let Statement::Select(select) = statement
+        && let Some((schema, table)) = &select.from
+    {
+        let schema = schema
+            .clone()
+            .or_else(|| memory.schema.clone())
+            .ok_or(1046_u16)?;
+        let name = (schema, table.clone());
+        let exists = memory.temporary.contains(&name)
+            || databases.tables.contains(&name)
+            || ["t", "none", "three", "many", "late"].contains(&table.as_str());
+        if !exists {
+            return Err(1146);
+        }
+    }
+    Ok(())
 }
 
 /// The values of an execution, as texts that show type and value. Errors as the servers': 1210 without types.
@@ -243,12 +256,8 @@ pub fn take_rows(
     wanted: u32,
 ) -> Result<(usize, u32), u16> {
     let tag = tag_of(memory, &statement.text);
-    memory.previous = Previous {
-        tag,
-        rows: 0,
-        affected: -1,
-        failed_since: false,
-    };
+    memory.previous.counts(tag, -1);
+    memory.previous.warned = tag;
     let left = statement.cursor.as_mut().ok_or(1421_u16)?;
     let count = (*left).min(usize::try_from(wanted).expect("a usize"));
     *left -= count;

@@ -125,7 +125,7 @@ impl View<'_> {
             let tag = self.tag();
             tags.push(tag);
             text.extend_from_slice(format!("/* tag:{tag} */ ").as_bytes());
-            let statement = self.statement(index == 0 && count > 1);
+            let statement = self.statement(count > 1);
             text.extend_from_slice(&statement);
         }
         if self.rng.one_in(6) {
@@ -135,11 +135,11 @@ impl View<'_> {
         batch.text(self.caps, &text, tags, attribute);
     }
 
-    fn statement(&mut self, begins_batch: bool) -> Vec<u8> {
+    fn statement(&mut self, is_of_batch: bool) -> Vec<u8> {
         match self.rng.below(100) {
             0..30 => self.read().into(),
             30..34 => self.tricky_read(),
-            34..38 if !begins_batch => self.diagnostic().into(),
+            34..38 if !is_of_batch => self.diagnostic().into(),
             34..48 => self.write().into(),
             48..62 => self.transaction().into(),
             62..82 => self.setting(),
@@ -193,6 +193,7 @@ impl View<'_> {
             "SELECT FOUND_ROWS()",
             "SELECT ROW_COUNT()",
             "SELECT LAST_INSERT_ID()",
+            "SET @n = FOUND_ROWS()",
         ])
     }
 
@@ -386,6 +387,7 @@ impl View<'_> {
             "BEGIN",
             "COMMIT",
             "SHOW WARNINGS",
+            "SELECT FOUND_ROWS()",
             "SELECT LAST_INSERT_ID()",
             "SELECT \"x\" FROM t",
             "this is no statement",

@@ -8,7 +8,7 @@ use atlas::wire::{
 use crate::answer::{Answer, Echo, Rows};
 use crate::engine::{loaded, run};
 use crate::greeter::Greeter;
-use crate::memory::Memory;
+use crate::memory::{Memory, OF_A_COMMAND};
 use crate::outcome::{After, Databases, Done, Outcome, Outside};
 use crate::rng::Rng;
 
@@ -220,7 +220,7 @@ impl ServerConn {
         };
         if !is_statement && answer.bytes.get(4) == Some(&0xff) {
             let memory = self.memory.as_mut().expect("logged in");
-            memory.previous.failed_since = true;
+            memory.previous.warned = OF_A_COMMAND;
         }
         reaction.bytes = answer.bytes;
         reaction
@@ -254,6 +254,7 @@ impl ServerConn {
             needs_primary: true,
             writes: true,
             mentions_user_variables: false,
+            asks: false,
             after: After::of(memory),
         };
         let mut answer = Answer::new(next_seq, self.caps);

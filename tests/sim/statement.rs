@@ -99,6 +99,24 @@ pub fn asks_of_previous(statement: &Statement) -> bool {
     }
 }
 
+/// It uses no tables, so that on MariaDB the warnings before it stay.
+pub fn leaves_warnings(statement: &Statement) -> bool {
+    asks_of_previous(statement)
+        || matches!(
+            statement,
+            Statement::Set(_)
+                | Statement::SetOneShot(_)
+                | Statement::SetSessionTransaction(_)
+                | Statement::Use(_)
+                | Statement::Begin { .. }
+                | Statement::Commit
+                | Statement::Rollback
+                | Statement::Savepoint
+                | Statement::Prepare(..)
+                | Statement::Deallocate(_)
+        )
+}
+
 /// Whether a statement must run on the primary, and whether it changes data.
 pub fn nature(statement: &Statement) -> (bool, bool) {
     match statement {
