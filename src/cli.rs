@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 well, 1 something is wrong with the configuration or the run, 2 wrong use of the command line.
 
+mod encrypt;
 mod logger;
 mod route;
 
@@ -34,6 +35,8 @@ usage:
                                    with - in place of SQL: statements from standard input, one a line (\\n \\t \\\\
                                    escapes), one line each: class, route, group, reason, separated by tabs
   atlas init                       print a commented example configuration
+  atlas encrypt [-c atlas.toml]    read a password on standard input, print it as an enc:v1: value; the key file is made
+                                   when there is none
   atlas --version, atlas --help
 
 signals:
@@ -43,10 +46,18 @@ signals:
 /// What the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
-    Run { config: PathBuf },
-    Check { config: PathBuf },
+    Run {
+        config: PathBuf,
+    },
+    Check {
+        config: PathBuf,
+    },
     Route(RouteArguments),
     Init,
+    /// Without a configuration: the default one if it exists.
+    Encrypt {
+        config: Option<PathBuf>,
+    },
     Help,
     Version,
 }
@@ -81,6 +92,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check { config } => check(&config),
         Command::Route(arguments) => explain(&arguments),
         Command::Init => print(EXAMPLE),
+        Command::Encrypt { config } => encrypt::run(config.as_deref()),
         Command::Help => print(HELP),
         Command::Version => print(concat!("atlas ", env!("CARGO_PKG_VERSION"), "\n")),
     }
@@ -101,8 +113,8 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Strin
             Long("user") if is_route => user = Some(text_value(&mut parser, "--user")?),
             Long("schema") if is_route => schema = Some(text_value(&mut parser, "--schema")?),
             Long("in-transaction") if is_route => in_transaction = true,
-            // Said before anything about the arguments that they would take.
-            Value(value) if name.is_none() && (value == "encrypt" || value == "import-cnf") => {
+            // Said before anything about the arguments that it would take.
+            Value(value) if name.is_none() && value == "import-cnf" => {
                 return Err(format!("this version does not have `{}`", value.display()));
             }
             Value(value) if name.is_none() => name = Some(value.to_string_lossy().into_owned()),
@@ -115,6 +127,10 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Strin
             }
             Value(_) if is_route => {
                 return Err("route takes one statement: put it in quotes".to_owned());
+            }
+            // A shell's history and the list of processes are no places for a password.
+            Value(_) if name.as_deref() == Some("encrypt") => {
+                return Err("encrypt reads the password from standard input".to_owned());
             }
             other => return Err(other.unexpected().to_string()),
         }
@@ -130,6 +146,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Strin
         }),
         Some("init") if config.is_some() => Err("init reads no configuration".to_owned()),
         Some("init") => Ok(Command::Init),
+        Some("encrypt") => Ok(Command::Encrypt { config }),
         Some("route") => {
             let input =
                 input.ok_or("route needs a statement, or - for statements on standard input")?;
@@ -271,6 +288,13 @@ mod tests {
                 }),
             ),
             ("init", Ok(Command::Init)),
+            ("encrypt", Ok(Command::Encrypt { config: None })),
+            (
+                "encrypt -c x.toml",
+                Ok(Command::Encrypt {
+                    config: Some(PathBuf::from("x.toml")),
+                }),
+            ),
             ("--help", Ok(Command::Help)),
             ("route --help", Ok(Command::Help)),
             ("-h", Ok(Command::Help)),
@@ -316,7 +340,10 @@ mod tests {
     fn wrong_use() {
         for (line, wanted) in [
             ("start", "there is no command `start`"),
-            ("encrypt", "this version does not have `encrypt`"),
+            (
+                "encrypt secret",
+                "encrypt reads the password from standard input",
+            ),
             (
                 "import-cnf old.cnf",
                 "this version does not have `import-cnf`",
@@ -341,7 +368,7 @@ mod tests {
 
     #[test]
     fn help_names_only_what_is_there() {
-        for absent in ["encrypt", "import-cnf", "HUP"] {
+        for absent in ["import-cnf", "HUP"] {
             assert!(!HELP.contains(absent), "{absent}");
         }
     }

@@ -195,6 +195,83 @@ fn check_accepts_what_init_prints() {
     }
 }
 
+/// A18: what `encrypt` prints is a password of the configuration, with the key that it makes.
+#[test]
+fn encrypt_and_check() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let encrypt = |input: &str| texts(&atlas(folder.path(), &["encrypt"], input));
+    let (code, first, err) = encrypt("pass word\n");
+    assert_eq!(
+        (code, err.as_str()),
+        (
+            0,
+            "atlas: made the key file atlas.key: Atlas needs it to start, and without it the value cannot be read again\n"
+        )
+    );
+    assert!(
+        first.starts_with("enc:v1:") && first.ends_with('\n'),
+        "{first}"
+    );
+    assert_eq!(fs::metadata(at("atlas.key")).unwrap().mode() & 0o777, 0o600);
+    let (code, second, err) = encrypt("pass word");
+    assert_eq!((code, err.as_str()), (0, ""));
+    let write = |name: &str, first: &str| {
+        let text = format!(
+            "[[groups]]\nname = \"g\"\nprimary = \"h\"\n[[users]]\nname = \"u\"\npassword = [\"{}\", \"{}\"]\n[monitor]\nuser = \"m\"\npassword = \"{}\"\n",
+            first.trim(),
+            second.trim(),
+            first.trim()
+        );
+        fs::write(at(name), text).unwrap();
+    };
+    write("atlas.toml", &first);
+    let check = |name: &str| texts(&atlas(folder.path(), &["check", "-c", name], ""));
+    assert_eq!(
+        check("atlas.toml"),
+        (0, "atlas.toml: ok\n".to_owned(), String::new())
+    );
+    write("damaged.toml", &first.trim()[..20]);
+    assert_eq!(
+        check("damaged.toml"),
+        (
+            1,
+            "damaged.toml:6: users[0].password[0]: cannot be decrypted: damaged: characters were changed, added or lost\n\
+             damaged.toml:9: monitor.password: cannot be decrypted: damaged: characters were changed, added or lost\n".to_owned(),
+            String::new()
+        )
+    );
+    fs::set_permissions(at("atlas.key"), fs::Permissions::from_mode(0o604)).unwrap();
+    let (code, out, _) = check("atlas.toml");
+    assert!(
+        code == 1 && out.contains(": chmod 600 atlas.key\n"),
+        "{out}"
+    );
+    let (code, out, err) = encrypt("x");
+    assert!(
+        code == 1 && out.is_empty() && err.contains("chmod 600"),
+        "{err}"
+    );
+    // A configuration says where the key is.
+    fs::write(at("other.toml"), "[server]\nkey_file = \"other.key\"\n").unwrap();
+    let (code, _, err) = texts(&atlas(folder.path(), &["encrypt", "-c", "other.toml"], "x"));
+    assert!(code == 0 && err.contains("other.key"), "{err}");
+    assert!(at("other.key").exists());
+    for (input, wanted) in [
+        ("", "no password on standard input"),
+        ("\n", "no password on standard input"),
+        ("a\nb\n", "a password is one line"),
+        ("a\0b", "a password cannot contain a NUL byte"),
+    ] {
+        let (code, out, err) = encrypt(input);
+        assert_eq!(
+            (code, out.as_str(), err),
+            (1, "", format!("atlas: {wanted}\n"))
+        );
+    }
+}
+
 #[test]
 fn usage() {
     let folder = tempfile::tempdir().unwrap();
@@ -210,7 +287,10 @@ fn usage() {
     );
     for (arguments, wanted) in [
         (&["start"][..], "there is no command `start`"),
-        (&["encrypt"][..], "this version does not have `encrypt`"),
+        (
+            &["encrypt", "x"][..],
+            "encrypt reads the password from standard input",
+        ),
         (
             &["import-cnf", "old.cnf"][..],
             "this version does not have `import-cnf`",

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use super::problem::Severity;
 use super::tree::{Context, Section, did_you_mean};
-use super::value;
+use super::{Secret, value};
 
 /// A value in the file: where it is, what it is called, and where findings about it go.
 #[derive(Clone)]
@@ -34,7 +34,21 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn env(&self, name: &str) -> Option<String> {
-        (self.ctx.env)(name)
+        (self.ctx.outside.env)(name)
+    }
+
+    /// The password that an `enc:v1:` value holds.
+    pub(super) fn unseal(&self, value: &str) -> Option<Secret> {
+        let key = self
+            .ctx
+            .key(|why| self.error(format!("cannot be decrypted: {why}")))
+            .ok()?;
+        let Some(key) = key else {
+            return Some(Secret::from(""));
+        };
+        key.unseal(value)
+            .map_err(|why| self.error(format!("cannot be decrypted: {why}")))
+            .ok()
     }
 
     /// Remembers that the value is a password that everyone who can read the file knows.

@@ -56,7 +56,7 @@ pub const KEYS: &[Key] = &[
     key("server.drain_timeout", r#""30s""#, Yes, "how long a stop waits for transactions to end"),
     key("server.proxy_protocol_from", "[]", No, "networks from which a PROXY v1 or v2 header is accepted"),
     key("server.client_networks", "[]", Yes, "networks that may connect: CIDR, an address, or leading octets; empty for everyone"),
-    key("server.key_file", r#""atlas.key""#, No, "file with the key for `enc:v1:` values"),
+    key("server.key_file", r#""atlas.key""#, Yes, "file with the key for `enc:v1:` values; `atlas encrypt` makes it"),
     key("server.tls.mode", r#""off""#, Yes, "TLS towards clients: `off`, `optional`, `required`"),
     key("server.tls.cert", r#""""#, Yes, "PEM file with the certificate chain; needed unless the mode is `off`"),
     key("server.tls.key", r#""""#, Yes, "PEM file with the private key; needed unless the mode is `off`"),
@@ -101,7 +101,7 @@ pub const KEYS: &[Key] = &[
     key("groups.tls.key", r#""""#, Yes, "PEM file with its private key"),
 
     key("users.name", "", Yes, "account that clients log in with"),
-    key("users.password", "", Yes, "its password, or a list of which each is accepted (for rotation); clear, or `env:NAME`"),
+    key("users.password", "", Yes, "its password, or a list of which each is accepted (for rotation); clear, `enc:v1:…`, or `env:NAME`"),
     key("users.backend.user", "", Yes, "account on the servers; the same account when left out"),
     key("users.backend.password", "", Yes, "its password, or a list that is tried in order; the account's own when left out"),
     key("users.backend.read_user", r#""""#, Yes, "account on replicas; empty for the same as on the primary"),

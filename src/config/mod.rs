@@ -36,7 +36,9 @@ pub use sharding::{Bound, Broadcast, Hash, KeyType, RangeConfig, ShardingConfig,
 pub use user::{BackendAccount, Causal, Limits, ReadFrom, Sharing, UserConfig};
 
 /// Passwords are read here and used in `auth`, where they are at home.
-pub use crate::auth::Secret;
+pub use crate::auth::{SealKey, Secret};
+
+use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 use tree::{Context, Section};
@@ -74,26 +76,43 @@ pub struct Config {
     pub notes: Vec<Problem>,
 }
 
-/// Reads the text of a configuration file.
-///
-/// `file` is its name for messages, and what relative paths in it start from. `env` looks up environment variables for
-/// `env:NAME` values.
+/// What a configuration takes from outside of its text.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    /// An environment variable, for an `env:NAME` value.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// The key in the file of `server.key_file`, asked for when the first `enc:v1:` value is met. Nothing stands for a use that
+    /// needs no password: such values then read as empty ones. The error is told as it is.
+    pub key: &'a dyn Fn(&Path) -> Result<Option<SealKey>, String>,
+}
+
+impl std::fmt::Debug for Outside<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Outside(..)")
+    }
+}
+
+/// As [`load_with`], for texts without `enc:v1:` values.
 ///
 /// # Errors
-/// Everything that is wrong with the text, with warnings and notes between, in the order of the file.
+/// As there.
 pub fn load(
     text: &str,
     file: &str,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, Vec<Problem>> {
-    let ctx = Context::new(text, file, env);
-    let (table, mistakes) = DeTable::parse_recoverable(text);
-    if !mistakes.is_empty() {
-        // What stands around a mistake may have been read wrongly: nothing else is said before it is right.
-        for mistake in mistakes {
-            let offset = mistake.span().map_or(text.len(), |span| span.start);
-            ctx.report(Severity::Error, offset, "", mistake.message());
-        }
+    let key = |_: &Path| Err("there is no key".to_owned());
+    load_with(text, file, Outside { env, key: &key })
+}
+
+/// Reads the text of a configuration file. `file` is its name for messages, and what relative paths in it start from.
+///
+/// # Errors
+/// Everything that is wrong with the text, with warnings and notes between, in the order of the file.
+pub fn load_with(text: &str, file: &str, outside: Outside<'_>) -> Result<Config, Vec<Problem>> {
+    let ctx = Context::new(text, file, outside);
+    let (table, is_whole) = parse(&ctx, text);
+    if !is_whole {
         return Err(ctx.into_problems());
     }
     let config = read(&ctx, table.get_ref());
@@ -107,12 +126,50 @@ pub fn load(
     })
 }
 
+/// Where the key for `enc:v1:` values is or would be, whatever else is wrong with the configuration.
+///
+/// # Errors
+/// The text is not TOML, or the key that tells it is wrong.
+pub fn key_file(text: &str, file: &str) -> Result<PathBuf, Vec<Problem>> {
+    let outside = Outside {
+        env: &|_| None,
+        key: &|_| Ok(None),
+    };
+    let ctx = Context::new(text, file, outside);
+    let (table, is_whole) = parse(&ctx, text);
+    if !is_whole {
+        return Err(ctx.into_problems());
+    }
+    let path = ServerConfig::read_key_file(&Section::root(&ctx, table.get_ref()).section("server"));
+    let mut problems = ctx.into_problems();
+    problems.retain(|p| p.is_error() && matches!(p.key.as_str(), "server" | "server.key_file"));
+    if problems.is_empty() {
+        Ok(path)
+    } else {
+        Err(problems)
+    }
+}
+
+/// The table that a text is, and whether it is TOML to its end; what is not is reported.
+fn parse<'t>(ctx: &Context<'_>, text: &'t str) -> (toml::Spanned<DeTable<'t>>, bool) {
+    let (table, mistakes) = DeTable::parse_recoverable(text);
+    // What stands around a mistake may have been read wrongly: nothing else is said before it is right.
+    for mistake in &mistakes {
+        let offset = mistake.span().map_or(text.len(), |span| span.start);
+        ctx.report(Severity::Error, offset, "", mistake.message());
+    }
+    (table, mistakes.is_empty())
+}
+
 fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
     let root = Section::root(ctx, table);
+    // First: it tells where the key for the passwords is.
+    let server = ServerConfig::read(&root.section("server"));
+    ctx.set_key_file(&server.key_file);
     let groups = GroupConfig::read_all(&root);
     let users = UserConfig::read_all(&root, &groups);
     let config = Config {
-        server: ServerConfig::read(&root.section("server")),
+        server,
         admin: AdminConfig::read(&root.section("admin")),
         monitor: MonitorConfig::read(&root, &users),
         pool: PoolConfig::read(&root.section("pool")),
@@ -142,7 +199,7 @@ pub fn check_mode(config: &Config, file: &str, mode: u32) -> Option<Problem> {
         bits if bits & 0o002 != 0 => "everyone on this machine can change this file",
         _ => "everyone on this machine can read this file, and it holds passwords in clear",
     };
-    let text = format!("{text}: chmod 640, or use env:NAME values");
+    let text = format!("{text}: chmod 640, or use env:NAME or enc:v1: values");
     Some(Problem {
         file: file.to_owned(),
         line: 1,

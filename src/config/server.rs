@@ -157,11 +157,15 @@ impl ServerConfig {
             ),
             proxy_protocol_from: Networks::read(section, "proxy_protocol_from"),
             client_networks: Networks::read(section, "client_networks"),
-            key_file: section
-                .file("key_file")
-                .unwrap_or_else(|| section.path_beside("atlas.key")),
+            key_file: Self::read_key_file(section),
             tls: ServerTls::read(&section.section("tls")),
         }
+    }
+
+    pub(super) fn read_key_file(section: &Section<'_>) -> PathBuf {
+        section
+            .file("key_file")
+            .unwrap_or_else(|| section.path_beside("atlas.key"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Walks the parsed file and collects everything that is wrong with it: reading goes on after a mistake with the default
 //! value in its place, so that all mistakes come out at once. Knows no section by name; `keys` says which keys exist.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::field::Field;
 use super::keys::{self, Acted};
 use super::problem::{InputFile, Problem, Severity};
+use super::{Outside, SealKey};
 
 /// What all parts of one file share: its name, where its lines are, the environment, and the findings so far.
 pub(super) struct Context<'a> {
@@ -20,14 +21,17 @@ pub(super) struct Context<'a> {
     folder: PathBuf,
     /// Offsets of line ends.
     line_ends: Vec<usize>,
-    pub(super) env: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) outside: Outside<'a>,
+    key_file: RefCell<PathBuf>,
+    /// The key for `enc:v1:` values once it was asked for; an error when it is not to be had.
+    key: OnceCell<Result<Option<SealKey>, ()>>,
     problems: RefCell<Vec<(usize, Problem)>>,
     has_clear_passwords: Cell<bool>,
     input_files: RefCell<Vec<InputFile>>,
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(text: &str, file: &'a str, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
+    pub(super) fn new(text: &str, file: &'a str, outside: Outside<'a>) -> Self {
         let folder = Path::new(file)
             .parent()
             .map(Path::to_path_buf)
@@ -37,7 +41,9 @@ impl<'a> Context<'a> {
             file,
             folder,
             line_ends,
-            env,
+            outside,
+            key_file: RefCell::default(),
+            key: OnceCell::new(),
             problems: RefCell::default(),
             has_clear_passwords: Cell::new(false),
             input_files: RefCell::default(),
@@ -70,6 +76,22 @@ impl<'a> Context<'a> {
 
     pub(super) fn take_input_files(&self) -> Vec<InputFile> {
         self.input_files.take()
+    }
+
+    /// Says where the key is, before the first password is read.
+    pub(super) fn set_key_file(&self, path: &Path) {
+        self.key_file.replace(path.to_owned());
+    }
+
+    /// The key for `enc:v1:` values; nothing when no password is needed. Why there is none goes to `told`, once.
+    pub(super) fn key(&self, told: impl FnOnce(String)) -> Result<Option<&SealKey>, ()> {
+        let key = self
+            .key
+            .get_or_init(|| (self.outside.key)(&self.key_file.borrow()).map_err(told));
+        match key {
+            Ok(key) => Ok(key.as_ref()),
+            Err(()) => Err(()),
+        }
     }
 
     /// A path in the file; relative ones start from its folder.

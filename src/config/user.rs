@@ -283,7 +283,7 @@ pub(super) fn read_account_name(section: &Section<'_>, key: &str) -> String {
     field.parse(value::account_name).unwrap_or_default()
 }
 
-/// One password or a list of them: clear, or `env:NAME`.
+/// One password or a list of them: clear, `enc:v1:…`, or `env:NAME`.
 pub(super) fn read_passwords(field: &Field<'_>) -> Vec<Secret> {
     let items = field.one_or_list();
     if items.is_empty() {
@@ -295,9 +295,9 @@ pub(super) fn read_passwords(field: &Field<'_>) -> Vec<Secret> {
 
 fn read_password(field: &Field<'_>) -> Option<Secret> {
     let text = field.string()?;
+    // Also what is not `enc:v1:` as a whole: a damaged value must not become a password.
     if text.starts_with("enc:") {
-        field.error("encrypted values (enc:v1:…) are not supported by this version: use env:NAME");
-        return None;
+        return check_password(field, field.unseal(text)?);
     }
     let Some(name) = text.strip_prefix("env:") else {
         if !text.is_empty() {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::config::{self, Config, InputFile, Problem, Severity};
+use super::key::read_key;
+use crate::config::{self, Config, InputFile, Outside, Problem, Severity};
 
 /// No configuration is longer: what is, is another kind of file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -36,12 +37,16 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads and checks the file; `env:NAME` values come from this process's environment.
+/// Reads and checks the file; `env:NAME` values come from this process's environment, the key for `enc:v1:` values from its file.
 ///
 /// # Errors
 /// When it cannot be read or used.
 pub fn load_config(path: &Path) -> Result<Config, LoadError> {
-    let config = load(path, &|name| std::env::var(name).ok())?;
+    let outside = Outside {
+        env: &|name| std::env::var(name).ok(),
+        key: &|path| read_key(path).map(Some),
+    };
+    let config = load(path, outside)?;
     let missing = unreadable_files(&config, &path.to_string_lossy());
     if missing.is_empty() {
         return Ok(config);
@@ -72,15 +77,28 @@ fn unreadable_files(config: &Config, file: &str) -> Vec<Problem> {
 /// # Errors
 /// When it cannot be read or used.
 pub fn load_config_alone(path: &Path) -> Result<Config, LoadError> {
-    load(path, &|_| Some(String::new()))
+    let outside = Outside {
+        env: &|_| Some(String::new()),
+        key: &|_| Ok(None),
+    };
+    load(path, outside)
 }
 
-fn load(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, LoadError> {
+/// Where the configuration says that the key for `enc:v1:` values is; the rest of it need not be right.
+///
+/// # Errors
+/// When it cannot be read, or says it wrongly.
+pub fn key_file(path: &Path) -> Result<PathBuf, LoadError> {
+    let (text, _) = read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
+    let name = path.to_string_lossy();
+    config::key_file(as_text(&name, &text)?, &name).map_err(LoadError::Problems)
+}
+
+fn load(path: &Path, outside: Outside<'_>) -> Result<Config, LoadError> {
     let (text, mode) = read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
     let name = path.to_string_lossy();
-    let text = std::str::from_utf8(&text)
-        .map_err(|error| LoadError::Problems(vec![not_utf8(&name, &text, error.valid_up_to())]))?;
-    let mut config = config::load(text, &name, env).map_err(LoadError::Problems)?;
+    let text = as_text(&name, &text)?;
+    let mut config = config::load_with(text, &name, outside).map_err(LoadError::Problems)?;
     let about_mode = config::check_mode(&config, &name, mode);
     config.notes.splice(0..0, about_mode);
     Ok(config)
@@ -101,6 +119,11 @@ fn read(path: &Path) -> io::Result<(Zeroizing<Vec<u8>>, u32)> {
         ));
     }
     Ok((text, meta.mode()))
+}
+
+fn as_text<'t>(file: &str, text: &'t [u8]) -> Result<&'t str, LoadError> {
+    std::str::from_utf8(text)
+        .map_err(|error| LoadError::Problems(vec![not_utf8(file, text, error.valid_up_to())]))
 }
 
 fn not_utf8(file: &str, text: &[u8], offset: usize) -> Problem {
@@ -135,7 +158,7 @@ mod tests {
         assert_eq!(load_config(file.path()).unwrap().notes.len(), 1);
         std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
         let notes = load_config(file.path()).unwrap().notes;
-        assert!(notes[0].to_string().ends_with(":1: warning: everyone on this machine can read this file, and it holds passwords in clear: chmod 640, or use env:NAME values"), "{}", notes[0]);
+        assert!(notes[0].to_string().ends_with(":1: warning: everyone on this machine can read this file, and it holds passwords in clear: chmod 640, or use env:NAME or enc:v1: values"), "{}", notes[0]);
     }
 
     #[test]
@@ -170,6 +193,72 @@ mod tests {
         let file = file(GOOD.replace("\"x\"", "\"env:ATLAS_TEST_UNSET\"").as_bytes());
         assert!(load_config(file.path()).is_err());
         assert!(load_config_alone(file.path()).is_ok());
+    }
+
+    #[test]
+    fn encrypted_passwords() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, key) = (folder.path().join("a.toml"), folder.path().join("k"));
+        let (sealed, _) = super::super::encrypt(&"secret".into(), &key).unwrap();
+        let write = |password: &str| {
+            let text = GOOD.replace("\"x\"", &format!("[\"{password}\", \"{password}\"]"));
+            std::fs::write(&path, format!("{text}[server]\nkey_file = \"k\"\n")).unwrap();
+        };
+        let told = || {
+            let told = load_config(&path).unwrap_err().to_string();
+            told.replace(&folder.path().display().to_string(), "DIR")
+        };
+        write(&sealed);
+        assert_eq!(key_file(&path).unwrap(), key);
+        let config = load_config(&path).unwrap();
+        assert_eq!(
+            config.users[0].passwords,
+            ["secret".into(), "secret".into()]
+        );
+        assert!(!config.has_clear_passwords);
+        let note = "DIR/a.toml:1: note: monitor.user: not given: servers are checked with the account \"u\"\n";
+        // What is wrong with the key is said once, at the first value that needs it.
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(
+            told(),
+            format!(
+                "{note}DIR/a.toml:6: users[0].password[0]: cannot be decrypted: the key file DIR/k can be read or changed by others than its owner: chmod 600 DIR/k\n"
+            )
+        );
+        std::fs::remove_file(&key).unwrap();
+        assert!(told().starts_with(&format!("{note}DIR/a.toml:6: users[0].password[0]: cannot be decrypted: there is no key file DIR/k: ")));
+        assert!(load_config_alone(&path).is_ok());
+        // Another key, and damage: at each value.
+        super::super::encrypt(&"other".into(), &key).unwrap();
+        let at = |index: usize, why: &str| {
+            format!("DIR/a.toml:6: users[0].password[{index}]: cannot be decrypted: {why}\n")
+        };
+        let both = |why: &str| format!("{note}{}{}", at(0, why), at(1, why));
+        assert_eq!(told(), both("encrypted with another key than this one"));
+        let (sealed, _) = super::super::encrypt(&"other".into(), &key).unwrap();
+        write(&sealed[..sealed.len() - 2]);
+        assert_eq!(
+            told(),
+            both("damaged: characters were changed, added or lost")
+        );
+        write("enc:secret");
+        assert_eq!(
+            told(),
+            both("not a value that `atlas encrypt` prints: those start with enc:v1:")
+        );
+        // Where the key is can be known whatever the rest of the file says.
+        std::fs::write(&path, "[server]\nwhat = 1\n").unwrap();
+        assert_eq!(key_file(&path).unwrap(), folder.path().join("atlas.key"));
+        std::fs::write(&path, "[server]\nkey_file = 1\n").unwrap();
+        assert!(
+            key_file(&path)
+                .unwrap_err()
+                .to_string()
+                .contains(":2: server.key_file: expected a string")
+        );
+        std::fs::write(&path, "[server]\nkey_file = \n").unwrap();
+        assert!(key_file(&path).is_err());
     }
 
     #[test]

@@ -7,8 +7,10 @@
     reason = "files, threads, blocking sockets and the clock are control's business"
 )]
 
+mod key;
 mod load;
 pub mod probe;
 pub mod signal;
 
-pub use load::{LoadError, load_config, load_config_alone};
+pub use key::encrypt;
+pub use load::{LoadError, key_file, load_config, load_config_alone};

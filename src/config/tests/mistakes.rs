@@ -114,7 +114,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("[[users]]\nname = \"u\"\npassword = \"env:NOPE\"", &["3: users[0].password: the environment variable NOPE is not set"]),
     ("[[users]]\nname = \"u\"\npassword = [\"env:SHOP_PASSWORD\", \"env:\", \"enc:v1:abc\", \"a\\u0000b\", 1]", &[
         "3: users[0].password[1]: the environment variable  is not set",
-        "3: users[0].password[2]: encrypted values (enc:v1:…) are not supported by this version: use env:NAME",
+        "3: users[0].password[2]: cannot be decrypted: there is no key",
         "3: users[0].password[3]: a password cannot contain a NUL byte",
         "3: users[0].password[4]: expected a string in quotes, found a whole number",
     ]),
