@@ -14,7 +14,7 @@ use atlas::auth::{AuthStep, ClientAuth, Secret};
 use atlas::pool::{Hosts, Offer};
 use atlas::snapshot::Snapshot;
 use atlas::wire::{Greeting, Header, Login, OkPacket, RowFormat, Status, write_payload};
-use atlas::worker::{Listener, Message, Shared, Target, Worker, mailbox};
+use atlas::worker::{Condition, Listener, Message, Shared, Target, Worker, mailbox};
 use mio::{Poll, Waker};
 
 use crate::script::{self, CAPABILITIES, Form};
@@ -64,6 +64,7 @@ impl Loopback {
             backend_tls: vec![None],
             loads: vec![AtomicUsize::new(0)],
             mailboxes: vec![mailbox],
+            condition: Condition::default(),
         });
         let listener = Listener::tcp(SocketAddr::from(([127, 0, 0, 1], 0))).expect("listen");
         let address = listener.local_addr().expect("bound");

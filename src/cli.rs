@@ -41,6 +41,7 @@ usage:
 
 signals:
   TERM, INT                        finish open transactions, then exit
+  USR1, USR2                       be online or offline for health checks (/readyz)
 ";
 
 /// What the arguments ask for.

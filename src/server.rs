@@ -21,12 +21,13 @@ use mio::{Poll, Waker};
 use crate::config::{
     BackendTlsMode, Config, GroupConfig, HostAddress, ListenAddress, PinWorkers, ServerTlsMode,
 };
-use crate::control::{probe, signal};
+use crate::control::{http, probe, signal};
 use crate::pool::{Hosts, Offer};
 use crate::snapshot::Snapshot;
 use crate::worker::tls::{BackendTls, ServerTls};
 use crate::worker::{
-    Listener, Shared, Target, Worker, allowed_cores, mailbox, pin_to, raise_descriptor_limit,
+    Condition, Listener, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
+    raise_descriptor_limit,
 };
 
 /// Runs the proxy until it is told to stop. The exit code tells whether all transactions came to their end.
@@ -87,6 +88,7 @@ fn start(config: Config) -> io::Result<Running> {
         n => n.min(64),
     };
     let (tcp, unix, sockets) = bind(&config, count)?;
+    let http = config.server.http_listen.map(http::bind).transpose()?;
     let client_tls = client_tls(&config)?;
     let backend_tls = config
         .groups
@@ -115,7 +117,11 @@ fn start(config: Config) -> io::Result<Running> {
         backend_tls,
         loads: (0..count).map(|_| AtomicUsize::new(0)).collect(),
         mailboxes,
+        condition: Condition::default(),
     });
+    if let Some(listener) = http {
+        http::start(listener, shared.clone())?;
+    }
     let forced = Arc::new(AtomicBool::new(false));
     signal::start(shared.clone(), forced.clone())?;
     first_checks(&shared)?;
@@ -126,6 +132,7 @@ fn start(config: Config) -> io::Result<Running> {
         // One queue cannot be split over workers: the first accepts and hands out.
         listeners.extend(unix.take().unwrap_or_default());
         let mut worker = Worker::new(index, poll, shared.clone(), receiver, listeners)?;
+        let shared = shared.clone();
         let core = core_for(&shared.snapshot.config.server.pin_workers, index);
         let handle = std::thread::Builder::new()
             .name(format!("worker-{index}"))
@@ -135,10 +142,15 @@ fn start(config: Config) -> io::Result<Running> {
                 {
                     log::warn!("cannot pin worker {index} to core {core}: {error}");
                 }
-                run_worker(index, &mut worker)
+                let outcome = run_worker(index, &mut worker);
+                if outcome.is_err() {
+                    shared.condition.lose_worker();
+                }
+                outcome
             })?;
         workers.push(handle);
     }
+    shared.condition.set_serving();
     log::info!(
         "ready: {count} workers, server version {}",
         String::from_utf8_lossy(&shared.offer.load().facts.version)

@@ -47,7 +47,7 @@ const fn key(
 pub const KEYS: &[Key] = &[
     key("server.listen", r#"["0.0.0.0:1234"]"#, Yes, "addresses for clients: `IP:PORT` or `unix:/path`"),
     key("server.admin_listen", r#""""#, No, "address of the admin port; empty for none"),
-    key("server.http_listen", r#""""#, No, "address for `/metrics`, `/healthz`, `/readyz` and the status page; empty for none"),
+    key("server.http_listen", r#""""#, Yes, "address for `/metrics`, `/healthz`, `/readyz` and the status page; empty for none"),
     key("server.workers", "0", Yes, "event loops; 0 for one per core"),
     key("server.pin_workers", "false", Yes, "bind each worker to a core: `true`, or a list of cores"),
     key("server.server_version", r#""auto""#, Yes, "version that clients are told, three numbers at least; `auto` for the primary's own"),

@@ -27,11 +27,22 @@ pub fn start(shared: Arc<Shared>, forced: Arc<AtomicBool>) -> std::io::Result<()
                     }
                     SIGTERM | SIGINT => {
                         is_draining = true;
+                        // Before clients are refused: who sends them here is told first.
+                        shared.condition.set_draining();
                         log::info!(
                             "stopping: {} clients, open transactions may end",
                             shared.clients()
                         );
                         tell_all(&shared, || Message::Drain);
+                    }
+                    SIGUSR1 | SIGUSR2 => {
+                        let offline = signal == SIGUSR2;
+                        let word = if offline { "offline" } else { "online" };
+                        if shared.condition.set_offline(offline) {
+                            log::info!("{word} for health checks");
+                        } else {
+                            log::info!("told to be {word} for health checks, and is already");
+                        }
                     }
                     other => log::warn!("signal {other} is not acted on by this version"),
                 }

@@ -15,6 +15,7 @@ mod backend;
 mod backend_login;
 mod buffer;
 mod client;
+mod condition;
 mod conn;
 mod listener;
 mod mailbox;
@@ -28,6 +29,7 @@ pub mod tls;
 mod token;
 
 pub use backend::is_exhaustion;
+pub use condition::{Condition, Readiness};
 pub use conn::Socket;
 pub use listener::Listener;
 pub use mailbox::{Killed, Mailbox, Message, mailbox};

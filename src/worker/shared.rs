@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 
+use super::condition::Condition;
 use super::mailbox::Mailbox;
 use super::tls::{BackendTls, ServerTls};
 use crate::pool::{Hosts, Offer};
@@ -28,6 +29,8 @@ pub struct Shared {
     pub loads: Vec<AtomicUsize>,
     /// Each worker's mailbox.
     pub mailboxes: Vec<Mailbox>,
+    /// Whether this instance wants clients.
+    pub condition: Condition,
 }
 
 impl Shared {

@@ -1,0 +1,160 @@
+//! What is answered on the HTTP port, from the state that all threads share.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::exchange::{Answer, Status};
+use crate::metrics::{self, BackendReading, Reading};
+use crate::worker::{Readiness, Shared};
+
+pub(super) struct Pages {
+    shared: Arc<Shared>,
+    /// Since 1970.
+    started: Duration,
+}
+
+impl Pages {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            started: since_1970(),
+        }
+    }
+
+    pub(super) fn answer(&self, path: &str) -> Answer {
+        match path {
+            "/healthz" => self.health(),
+            "/readyz" => self.readiness(),
+            "/metrics" => Answer {
+                status: Status::Ok,
+                media_type: metrics::MEDIA_TYPE,
+                body: metrics::to_text(&self.read()),
+            },
+            "/" => Answer {
+                status: Status::Ok,
+                media_type: "text/html; charset=utf-8",
+                body: self.status_page(),
+            },
+            _ => Answer::text(
+                Status::NotFound,
+                "not found: there are / /healthz /readyz /metrics",
+            ),
+        }
+    }
+
+    /// Whether the process should go on: a restart would help otherwise.
+    fn health(&self) -> Answer {
+        match self.shared.condition.lost_workers() {
+            0 => Answer::text(Status::Ok, "ok"),
+            n => Answer::text(Status::Unavailable, &format!("{n} workers have ended")),
+        }
+    }
+
+    /// Whether clients should come here.
+    fn readiness(&self) -> Answer {
+        let readiness = self.shared.condition.readiness();
+        let status = match readiness {
+            Readiness::Ready => Status::Ok,
+            Readiness::Starting | Readiness::Offline | Readiness::Draining => Status::Unavailable,
+        };
+        Answer::text(status, readiness.name())
+    }
+
+    fn read(&self) -> Reading {
+        let shared = &self.shared;
+        let snapshot = &shared.snapshot;
+        let mut backends = Vec::new();
+        for group in &snapshot.groups {
+            let replicas = group.replicas.iter().map(|(host, _)| (*host, "replica"));
+            for (host, role) in std::iter::once((group.primary, "primary")).chain(replicas) {
+                backends.push(BackendReading {
+                    group: group.name.clone(),
+                    address: snapshot.hosts[host.index()].address.to_string(),
+                    role,
+                    is_up: shared.hosts.get(host).is_up(),
+                });
+            }
+        }
+        Reading {
+            version: env!("CARGO_PKG_VERSION"),
+            is_ready: shared.condition.readiness() == Readiness::Ready,
+            started: self.started,
+            clients: shared.clients(),
+            clients_max: snapshot.config.server.max_connections,
+            backends,
+        }
+    }
+
+    fn status_page(&self) -> String {
+        let reading = self.read();
+        let up_for = since_1970().saturating_sub(reading.started).as_secs();
+        let mut page = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Atlas</title>\n\
+             <style>body{{font:15px sans-serif;margin:2em}}td,th{{text-align:left;padding:.2em 1em .2em 0}}</style></head><body>\n\
+             <h1>Atlas {}</h1>\n<p>{}, up for {}, {} of {} clients</p>\n\
+             <table><tr><th>group</th><th>role</th><th>server</th><th>state</th></tr>\n",
+            escape(reading.version),
+            self.shared.condition.readiness().name(),
+            span(up_for),
+            reading.clients,
+            reading.clients_max,
+        );
+        for backend in &reading.backends {
+            let state = if backend.is_up { "up" } else { "down" };
+            // Writing into a String does not fail.
+            let _ = writeln!(
+                page,
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{state}</td></tr>",
+                escape(&backend.group),
+                backend.role,
+                escape(&backend.address),
+            );
+        }
+        page.push_str("</table>\n<p><a href=\"metrics\">metrics</a></p>\n</body></html>\n");
+        page
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+fn span(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    format!("{days} d {hours} h {minutes} min {} s", seconds % 60)
+}
+
+/// Text that is text in HTML, in quotes too.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_from_outside_is_markup() {
+        assert_eq!(escape("unix:/<b>&\"'"), "unix:/&lt;b&gt;&amp;&quot;&#39;");
+    }
+
+    #[test]
+    fn spans() {
+        assert_eq!(span(0), "0 d 0 h 0 min 0 s");
+        assert_eq!(span(90_061), "1 d 1 h 1 min 1 s");
+    }
+}

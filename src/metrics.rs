@@ -1,0 +1,172 @@
+//! The figures that operators collect: their names, what they mean, and the Prometheus text of one reading. Whoever reads them
+//! from the running process is `control`.
+
+use std::fmt;
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, prometheus_text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+/// The media type of [`to_text`].
+pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All figures at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// Atlas's own version.
+    pub version: &'static str,
+    /// Whether it wants clients.
+    pub is_ready: bool,
+    /// When it was started, since 1970.
+    pub started: Duration,
+    /// Clients connected.
+    pub clients: usize,
+    /// Clients that may be connected.
+    pub clients_max: usize,
+    /// Every server of every group.
+    pub backends: Vec<BackendReading>,
+}
+
+/// The figures of a server in its group.
+#[derive(Debug, Clone)]
+pub struct BackendReading {
+    /// The group's name.
+    pub group: String,
+    /// As in the configuration.
+    pub address: String,
+    /// `primary` or `replica`.
+    pub role: &'static str,
+    /// The last checks reached it.
+    pub is_up: bool,
+}
+
+/// A reading as Prometheus's text format has it.
+#[must_use]
+pub fn to_text(reading: &Reading) -> String {
+    let mut registry = Registry::with_prefix("atlas");
+    registry.register_collector(Box::new(reading.clone()));
+    let mut text = String::new();
+    // Writing into a String does not fail.
+    let _ = prometheus_text::encode(&mut text, &registry);
+    text
+}
+
+impl Collector for Reading {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let out = &mut encoder;
+        gauge(out, "up", "1: the process answers.", &1_u64)?;
+        gauge(
+            out,
+            "ready",
+            "Whether /readyz says that this instance wants clients.",
+            &u64::from(self.is_ready),
+        )?;
+        let help = "Always 1; the version is in the label.";
+        family(
+            out,
+            "build_info",
+            help,
+            [([("version", self.version)], 1_u64)],
+        )?;
+        let help = "When the process was started, in seconds since 1970.";
+        gauge(out, "start_time_seconds", help, &self.started.as_secs_f64())?;
+        gauge(out, "clients", "Clients connected.", &self.clients)?;
+        let help = "Clients that may be connected (server.max_connections).";
+        gauge(out, "clients_max", help, &self.clients_max)?;
+        family(
+            out,
+            "backend_up",
+            "Whether the last checks of the server succeeded.",
+            self.backends
+                .iter()
+                .map(|backend| (backend.labels(), u64::from(backend.is_up))),
+        )
+    }
+}
+
+impl BackendReading {
+    fn labels(&self) -> [(&'static str, &str); 3] {
+        [
+            ("group", &self.group),
+            ("address", &self.address),
+            ("role", self.role),
+        ]
+    }
+}
+
+fn gauge(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: &impl EncodeGaugeValue,
+) -> fmt::Result {
+    out.encode_descriptor(name, help, None, MetricType::Gauge)?
+        .encode_gauge(value)
+}
+
+/// One gauge with labels: a line for each label set.
+fn family<'a, const N: usize>(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    lines: impl IntoIterator<Item = ([(&'static str, &'a str); N], impl EncodeGaugeValue)>,
+) -> fmt::Result {
+    let mut encoder = out.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in lines {
+        encoder.encode_family(&labels)?.encode_gauge(&value)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_reading() {
+        let backend = |group: &str, address: &str, role, is_up| BackendReading {
+            group: group.to_owned(),
+            address: address.to_owned(),
+            role,
+            is_up,
+        };
+        let reading = Reading {
+            version: "1.2.3",
+            is_ready: true,
+            started: Duration::from_millis(1_700_000_000_500),
+            clients: 7,
+            clients_max: 10_000,
+            backends: vec![
+                backend("main", "10.0.0.1:3306", "primary", true),
+                backend("main", "unix:/a\"b\\c\n", "replica", false),
+            ],
+        };
+        assert_eq!(
+            to_text(&reading),
+            "# HELP atlas_up 1: the process answers.\n\
+             # TYPE atlas_up gauge\n\
+             atlas_up 1\n\
+             # HELP atlas_ready Whether /readyz says that this instance wants clients.\n\
+             # TYPE atlas_ready gauge\n\
+             atlas_ready 1\n\
+             # HELP atlas_build_info Always 1; the version is in the label.\n\
+             # TYPE atlas_build_info gauge\n\
+             atlas_build_info{version=\"1.2.3\"} 1\n\
+             # HELP atlas_start_time_seconds When the process was started, in seconds since 1970.\n\
+             # TYPE atlas_start_time_seconds gauge\n\
+             atlas_start_time_seconds 1700000000.5\n\
+             # HELP atlas_clients Clients connected.\n\
+             # TYPE atlas_clients gauge\n\
+             atlas_clients 7\n\
+             # HELP atlas_clients_max Clients that may be connected (server.max_connections).\n\
+             # TYPE atlas_clients_max gauge\n\
+             atlas_clients_max 10000\n\
+             # HELP atlas_backend_up Whether the last checks of the server succeeded.\n\
+             # TYPE atlas_backend_up gauge\n\
+             atlas_backend_up{group=\"main\",address=\"10.0.0.1:3306\",role=\"primary\"} 1\n\
+             atlas_backend_up{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 0\n"
+        );
+    }
+}

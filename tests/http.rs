@@ -1,0 +1,219 @@
+//! The HTTP port: what it answers, when this instance is ready, and that nobody can keep a health check away.
+
+mod common;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Atlas, Bed, Login, Node, Wire, config_for, eventually};
+
+/// The address that the log names.
+fn http_of(log: &str) -> Option<SocketAddr> {
+    let (_, rest) = log.split_once("listening on http://")?;
+    rest.lines().next()?.parse().ok()
+}
+
+fn with_http() -> (Bed, Atlas, SocketAddr) {
+    let bed = Bed::mariadb();
+    let atlas = Atlas::start(config_for(&bed).server("http_listen = \"127.0.0.1:0\""));
+    let address = http_of(&atlas.log()).expect("the log names the port");
+    (bed, atlas, address)
+}
+
+/// Everything that comes back for these bytes, up to the close.
+fn exchange(address: SocketAddr, request: &[u8]) -> String {
+    let mut socket = TcpStream::connect(address).expect("connect");
+    socket
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("timeout");
+    socket.write_all(request).expect("send");
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("an answer");
+    String::from_utf8(answer).expect("UTF-8")
+}
+
+/// Status and body.
+fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let answer = exchange(
+        address,
+        format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes(),
+    );
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+    let length = format!("\r\nContent-Length: {}\r\n", body.len());
+    assert!(head.contains(&length), "{answer}");
+    (status.expect("a status"), body.to_owned())
+}
+
+/// A44, A45.
+#[test]
+fn every_page() {
+    let (bed, atlas, http) = with_http();
+    assert_eq!(get(http, "/healthz"), (200, "ok\n".to_owned()));
+    assert_eq!(get(http, "/readyz"), (200, "ready\n".to_owned()));
+    let mut clients: Vec<Wire> = (0..3)
+        .map(|_| Wire::connect(atlas.address(), &Login::plain()))
+        .collect();
+    // The one that looked whether Atlas is there may not be gone yet.
+    eventually("three clients are counted", || {
+        get(http, "/metrics").1.contains("\natlas_clients 3\n")
+    });
+    let (status, metrics) = get(http, "/metrics");
+    assert_eq!(status, 200);
+    for line in ["atlas_up 1", "atlas_ready 1", "atlas_clients_max 10000"] {
+        assert!(
+            metrics.contains(&format!("\n{line}\n")),
+            "{line}\n{metrics}"
+        );
+    }
+    for (node, role) in [
+        (Node::Primary, "primary"),
+        (Node::Replica1, "replica"),
+        (Node::Replica2, "replica"),
+    ] {
+        let line = format!(
+            "\natlas_backend_up{{group=\"main\",address=\"{}\",role=\"{role}\"}} 1\n",
+            bed.address(node)
+        );
+        assert!(metrics.contains(&line), "{line}\n{metrics}");
+    }
+    let (status, page) = get(http, "/");
+    assert!(
+        status == 200 && page.contains("3 of 10000 clients") && page.contains("<td>up</td>"),
+        "{page}"
+    );
+    assert_eq!(get(http, "/metrics/").0, 404);
+    assert!(exchange(http, b"POST /readyz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    assert!(exchange(http, b"HEAD /readyz HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
+    assert!(exchange(http, b"nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    // Bytes behind the request are no reason to lose the answer.
+    let body = [
+        &b"GET /healthz HTTP/1.1\r\nContent-Length: 9999\r\n\r\n"[..],
+        &[b'x'; 9999],
+    ]
+    .concat();
+    assert!(exchange(http, &body).ends_with("\r\n\r\nok\n"));
+    for client in &mut clients {
+        assert_eq!(client.query("SELECT 1").cell(), "1");
+    }
+}
+
+#[test]
+fn offline_is_for_health_checks_only() {
+    let (_bed, atlas, http) = with_http();
+    atlas.signal("USR2");
+    eventually("offline", || {
+        get(http, "/readyz") == (503, "offline\n".to_owned())
+    });
+    assert_eq!(get(http, "/healthz").0, 200);
+    assert!(get(http, "/metrics").1.contains("\natlas_ready 0\n"));
+    let mut client = Wire::connect(atlas.address(), &Login::plain());
+    assert_eq!(client.query("SELECT 1").cell(), "1");
+    atlas.signal("USR1");
+    eventually("online", || get(http, "/readyz").0 == 200);
+}
+
+#[test]
+fn while_it_drains_health_checks_are_told() {
+    let (_bed, mut atlas, http) = with_http();
+    let mut client = Wire::connect(atlas.address(), &Login::plain());
+    client.ok("BEGIN");
+    atlas.signal("TERM");
+    eventually("draining", || {
+        get(http, "/readyz") == (503, "draining\n".to_owned())
+    });
+    assert_eq!(get(http, "/healthz").0, 200);
+    client.ok("COMMIT");
+    assert!(atlas.wait(Duration::from_secs(10)).success());
+}
+
+/// Servers that accept and say nothing: Atlas waits for their first check, and says so.
+#[test]
+fn before_it_is_ready_health_checks_are_told() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("bind");
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = format!(
+        "[server]\nlisten = [\"127.0.0.1:0\"]\nhttp_listen = \"127.0.0.1:0\"\n\
+         [[groups]]\nname = \"main\"\nprimary = \"{}\"\n[[users]]\nname = \"u\"\npassword = \"\"\n[monitor]\nuser = \"m\"\npassword = \"\"\ntimeout = \"5s\"\n",
+        silent.local_addr().expect("bound")
+    );
+    std::fs::write(folder.path().join("atlas.toml"), config).expect("write");
+    let log = folder.path().join("log");
+    let mut atlas = Command::new(env!("CARGO_BIN_EXE_atlas"))
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stderr(std::fs::File::create(&log).expect("create"))
+        .spawn()
+        .expect("start");
+    let read = || std::fs::read_to_string(&log).unwrap_or_default();
+    let mut http = None;
+    eventually("the log names the port", || {
+        http = http_of(&read());
+        http.is_some()
+    });
+    let http = http.expect("found");
+    let first = get(http, "/readyz");
+    assert_eq!(get(http, "/healthz").0, 200);
+    let is_starting = !read().contains("ready: ");
+    let mut later = first.clone();
+    eventually("it gets ready", || {
+        later = get(http, "/readyz");
+        later.0 == 200
+    });
+    let _ = atlas.kill();
+    let _ = atlas.wait();
+    // Unless this test was held up for seconds, that was before it was ready.
+    assert!(
+        !is_starting || first == (503, "starting\n".to_owned()),
+        "{first:?}"
+    );
+}
+
+/// Who sends nothing, or half of something, is in nobody's way and does not stay.
+#[test]
+fn slow_clients_keep_nobody_away() {
+    let (_bed, atlas, http) = with_http();
+    let before = atlas.open_files();
+    let mut idle = Vec::new();
+    for round in 0..300 {
+        let mut socket = TcpStream::connect(http).expect("connect");
+        if round % 2 == 0 {
+            socket
+                .write_all(b"GET /metrics HTTP/1.1\r\nA: ")
+                .expect("send");
+        }
+        idle.push(socket);
+        if round % 50 == 49 {
+            let start = Instant::now();
+            assert_eq!(get(http, "/healthz").0, 200);
+            // A generous limit, and well below the five seconds after which those are closed.
+            assert!(
+                start.elapsed() < Duration::from_secs(4),
+                "{:?}",
+                start.elapsed()
+            );
+        }
+    }
+    assert!(atlas.open_files() <= before + 70, "{}", atlas.open_files());
+    // One who never ends its head is told so.
+    let mut socket = TcpStream::connect(http).expect("connect");
+    let _ = socket.write_all(&[b'a'; 9000]);
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    for mut socket in idle {
+        socket
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("timeout");
+        match socket.read(&mut [0; 10]) {
+            Ok(0) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    eventually("their descriptors are free", || {
+        atlas.open_files() <= before
+    });
+}
