@@ -62,6 +62,15 @@ need_rust() {
 }
 rust_version() { sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$ATLAS_ROOT/Cargo.toml" | head -n1; }
 
+# atlas_program: builds Atlas for use and prints where the program is.
+atlas_program() {
+  local program
+  program=$(cd "$ATLAS_ROOT" && cargo build --release --bin atlas --message-format=json-render-diagnostics |
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n1)
+  [ -x "$program" ] || die "the build gave no program"
+  echo "$program"
+}
+
 # raise_open_files: servers and load tools want thousands of descriptors; the soft limit is often 1024.
 raise_open_files() { ulimit -n "$(ulimit -Hn)" 2>/dev/null || true; }
 
@@ -106,6 +115,9 @@ end_ours() {
   done
   die "process $pid does not end"
 }
+
+# folder PATH: makes it and prints its whole name.
+folder() { mkdir -p "$1" && (cd "$1" && pwd -P); }
 
 # free_mib FOLDER: what is free on its file system.
 free_mib() { df -Pm "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
