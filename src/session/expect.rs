@@ -7,6 +7,9 @@ use crate::wire::{EofPacket, Header, PrepareOk, Reader, Status};
 pub enum Expect {
     /// OK, ERR, a request for a local file, or result sets: COM_QUERY, COM_STMT_EXECUTE and their kin.
     Response,
+    /// The same for a COM_STMT_EXECUTE that asks for a cursor: where the server opens one, no rows follow the definitions. The
+    /// status alone does not tell: MariaDB has the flag in it also while a stored program has a cursor of its own open.
+    Cursor,
     /// COM_STMT_PREPARE.
     Prepare,
     /// Column definitions up to an EOF: COM_FIELD_LIST.
@@ -17,6 +20,13 @@ pub enum Expect {
     Terminal,
     /// One packet with no header byte: COM_STATISTICS.
     Single,
+}
+
+impl Expect {
+    /// Results, one or several.
+    pub(super) fn is_response(self) -> bool {
+        matches!(self, Self::Response | Self::Cursor)
+    }
 }
 
 /// Something in the reply that the session acts upon.

@@ -217,7 +217,11 @@ impl Session {
         let departure = Departure {
             role,
             access: if is_read { Access::Read } else { Access::Write },
-            expect: Some(Expect::Response),
+            expect: Some(if wants_cursor && !is_read {
+                Expect::Cursor
+            } else {
+                Expect::Response
+            }),
             what: What::Execute { id, kind, traits },
             retain: is_read,
             may_retry: is_read && route.reason == Reason::PlainRead,

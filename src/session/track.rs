@@ -6,15 +6,14 @@
 //! ```text
 //! Response: First ─OK/ERR───────────────────────────────► end (or First again with MORE_RESULTS)
 //!           First ─n columns─► Columns ─► ColumnsEof ─► Rows ─EOF/OK/ERR─► end (or First again)
-//!                                          └ CURSOR_EXISTS ───────────────► end
+//!                                          └ CURSOR_EXISTS, when asked for ► end
 //!           First ─0xfb─► (client sends a file) ─► First
 //! Prepare:  First ─OK─► Parameters ─► (EOF) ─► Columns ─► (EOF) ─► end
 //! FieldList, Fetch: Rows ─EOF/OK/ERR─► end
 //! Terminal: one OK, EOF or ERR;  Single: one packet of any kind
 //! ```
 //!
-//! Followed: "COM_QUERY Response", "COM_STMT_PREPARE Response", "Text Resultset" of the MySQL protocol pages, and what
-//! MySQL 9.7 and MariaDB 10.11 were seen to send.
+//! Followed: "COM_QUERY Response", "COM_STMT_PREPARE Response", "Text Resultset" of MySQL's pages, and what servers send.
 
 use super::expect::{BadReply, Beginning, Expect, OkHead, Outcome, TrackEvent, Walk};
 use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, PrepareOk, Status};
@@ -23,8 +22,6 @@ use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, Prepa
 const PEEK_TERMINAL: usize = 64;
 /// Errors are needed whole where their text is passed on in other words; servers cut it at 512 bytes.
 const PEEK_ERROR: usize = 1024;
-/// A column count beyond this is not a server's (its own limit is 4,096).
-const MAX_COLUMNS: u64 = 65_535;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -71,7 +68,8 @@ impl Tracker {
     pub fn new(expect: Expect, capabilities: Capabilities) -> Self {
         let state = match expect {
             Expect::FieldList | Expect::Fetch => State::Rows,
-            Expect::Response | Expect::Prepare | Expect::Terminal | Expect::Single => State::First,
+            Expect::Response | Expect::Cursor => State::First,
+            Expect::Prepare | Expect::Terminal | Expect::Single => State::First,
         };
         Self {
             expect,
@@ -263,7 +261,7 @@ impl Tracker {
             State::First => match first {
                 None => header.len.min(1),
                 // A file request is forwarded whole; names are at most 512 bytes on servers.
-                Some(0xfb) if self.expect == Expect::Response => header.len.min(4096),
+                Some(0xfb) if self.expect.is_response() => header.len.min(4096),
                 Some(0xff) => header.len.min(PEEK_ERROR),
                 Some(_) => header.len.min(PEEK_TERMINAL),
             },
@@ -355,7 +353,7 @@ impl Tracker {
                 self.state = State::End;
                 Ok(None)
             }
-            Some(0xfb) if self.expect == Expect::Response => {
+            Some(0xfb) if self.expect.is_response() => {
                 if !self.may_ask_for_file {
                     return Err(BadReply(
                         "a request for a file of the client that the statement does not explain",
@@ -366,7 +364,7 @@ impl Tracker {
                 }
                 Ok(Some(TrackEvent::LocalInfile))
             }
-            Some(_) if self.expect == Expect::Response => self.column_count(header, seen),
+            Some(_) if self.expect.is_response() => self.column_count(header, seen),
             Some(_) => Err(BadReply("neither OK nor ERR")),
         }
     }
@@ -380,7 +378,9 @@ impl Tracker {
         let count = reader
             .lenenc("columns")
             .map_err(|_| BadReply("column count"))?;
-        if count == 0 || count > MAX_COLUMNS || header.len > 10 {
+        // Tables have limits, results have not: MariaDB gives as many columns as a statement has.
+        let count = u32::try_from(count).unwrap_or(0);
+        if count == 0 || header.len > 10 {
             return Err(BadReply("column count"));
         }
         self.outcome.rows = true;
@@ -388,7 +388,7 @@ impl Tracker {
         self.state = if self.definitions_left_out {
             self.after_columns()
         } else {
-            State::Columns(u32::try_from(count).unwrap_or(u32::MAX))
+            State::Columns(count)
         };
         Ok(None)
     }
@@ -417,7 +417,7 @@ impl Tracker {
                 return Ok(None);
             }
             let eof = EofPacket::parse(seen).map_err(|_| BadReply("EOF packet"))?;
-            if eof.status.contains(Status::CURSOR_EXISTS) {
+            if self.expect == Expect::Cursor && eof.status.contains(Status::CURSOR_EXISTS) {
                 self.note(eof.status, eof.warnings);
                 self.outcome.results = self.outcome.results.saturating_add(1);
                 self.result_ended(eof.status);
@@ -487,7 +487,7 @@ impl Tracker {
     }
 
     fn result_ended(&mut self, status: Status) {
-        if self.expect == Expect::Response && status.contains(Status::MORE_RESULTS) {
+        if self.expect.is_response() && status.contains(Status::MORE_RESULTS) {
             self.outcome.many = true;
             self.state = State::First;
         } else {

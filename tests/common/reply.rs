@@ -17,6 +17,8 @@ pub enum Expect {
     Text,
     /// Results with binary rows: COM_STMT_EXECUTE.
     Binary,
+    /// The same, when it asks for a cursor: rows may stay on the server until they are fetched.
+    Cursor,
     /// COM_STMT_PREPARE.
     Prepare,
     /// Rows of a cursor: COM_STMT_FETCH.
@@ -28,11 +30,12 @@ pub enum Expect {
 }
 
 impl Expect {
-    /// By the command's first byte. COM_CHANGE_USER is a conversation, see [`super::Wire::change_user`]; unknown commands get an ERR.
-    pub fn of(command: u8) -> Self {
-        match command {
+    /// By the command's first byte, and by the flags of an execution. COM_CHANGE_USER is a conversation, see [`super::Wire::change_user`]; unknown commands get an ERR.
+    pub fn of(payload: &[u8]) -> Self {
+        match payload.first().copied().unwrap_or(0) {
             0x01 | 0x18 | 0x19 => Self::Nothing,
             0x03 | 0x0a => Self::Text,
+            0x17 if payload.get(5).is_some_and(|flags| flags & 7 != 0) => Self::Cursor,
             0x17 | 0xfa => Self::Binary,
             0x16 => Self::Prepare,
             0x1c => Self::Fetch,
@@ -207,7 +210,9 @@ impl ReplyReader<'_> {
                 self.give(packet, part);
                 Ok(())
             }
-            Expect::Text | Expect::Binary => self.results(expect == Expect::Binary),
+            Expect::Text | Expect::Binary | Expect::Cursor => {
+                self.results(expect == Expect::Cursor)
+            }
             Expect::Prepare => self.prepared(),
             Expect::Fetch => self.until_end(Part::Row).map(|_| ()),
             Expect::Fields => self.until_end(Part::Column).map(|_| ()),
@@ -232,7 +237,7 @@ impl ReplyReader<'_> {
         self.capabilities.contains(capability)
     }
 
-    fn results(&mut self, binary: bool) -> Result<(), Ended> {
+    fn results(&mut self, asks_for_cursor: bool) -> Result<(), Ended> {
         loop {
             let packet = self.next()?;
             let status = match packet.first() {
@@ -253,7 +258,7 @@ impl ReplyReader<'_> {
                     self.give(packet, Part::FileRequest);
                     return Ok(());
                 }
-                _ => match self.result_set(packet, binary)? {
+                _ => match self.result_set(packet, asks_for_cursor)? {
                     Some(status) => status,
                     None => return Ok(()),
                 },
@@ -265,7 +270,11 @@ impl ReplyReader<'_> {
     }
 
     /// The rest of a result set, from its column count on. None when an error ended it.
-    fn result_set(&mut self, count: Packet, binary: bool) -> Result<Option<Status>, Ended> {
+    fn result_set(
+        &mut self,
+        count: Packet,
+        asks_for_cursor: bool,
+    ) -> Result<Option<Status>, Ended> {
         let mut at = 0;
         let columns = lenenc(&count.payload, &mut at);
         let has_flag = self.has(Capabilities::OPTIONAL_RESULTSET_METADATA)
@@ -291,8 +300,8 @@ impl ReplyReader<'_> {
                 // MySQL says only here that another result follows the OUT parameters, not at their end.
                 more = status & Status::MORE_RESULTS;
             }
-            // The rows stay on the server until they are fetched.
-            let is_cursor = binary && status.contains(Status::CURSOR_EXISTS);
+            // MariaDB has the flag also while a stored program's own cursor is open.
+            let is_cursor = asks_for_cursor && status.contains(Status::CURSOR_EXISTS);
             self.give(packet, if is_cursor { Part::End } else { Part::Eof });
             if is_cursor {
                 return Ok(Some(status));

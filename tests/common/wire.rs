@@ -187,7 +187,7 @@ impl Wire {
     pub fn try_command(&mut self, payload: &[u8]) -> Result<Reply, Ended> {
         self.due.push_back(seq_behind(payload.len()));
         self.link.send(0, payload)?;
-        self.try_reply(Expect::of(payload.first().copied().unwrap_or(0)))
+        self.try_reply(Expect::of(payload))
     }
 
     pub fn prepare(&mut self, sql: &str) -> Statement {

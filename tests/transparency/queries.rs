@@ -2,8 +2,10 @@
 
 use ::atlas::wire::Capabilities;
 
-use crate::common::{Login, Param};
+use crate::common::{Kind, Login, Param};
+use crate::differences::Differences;
 use crate::script::{At, Execute, Script, owned};
+use crate::stage::Stage;
 use crate::{TABLES, on_both, under_every_set};
 
 /// Every shape of a text reply.
@@ -93,6 +95,38 @@ pub(crate) fn text_tour() -> Script {
 #[test]
 fn text_replies_under_every_set() {
     under_every_set(TABLES, |_| text_tour());
+}
+
+/// While a stored program has a cursor open MariaDB says so in the status of all that it answers.
+#[test]
+fn results_in_the_loop_of_a_cursor() {
+    let looped = "CREATE PROCEDURE looped() BEGIN DECLARE n INT; DECLARE done INT DEFAULT 0; DECLARE c CURSOR FOR SELECT i FROM n3; \
+        DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = 1; OPEN c; \
+        again: LOOP FETCH c INTO n; IF done THEN LEAVE again; END IF; SELECT n, s FROM t WHERE id <= n; UPDATE u SET id = 1; END LOOP; \
+        CLOSE c; SELECT 'end'; END";
+    let setup = [TABLES, &[looped]].concat();
+    under_every_set(&setup, |kind| {
+        let mut s = Script::new();
+        s.query("CALL looped()").query("SELECT 1");
+        let call = s.prepare("CALL looped()");
+        s.execute(call, &[]).query("SELECT 2");
+        if kind == Kind::MariaDb {
+            s.query("FOR rec IN (SELECT i FROM n3) DO SELECT rec.i; END FOR");
+            s.query("SELECT 3");
+        }
+        s
+    });
+}
+
+#[test]
+fn more_columns_than_a_table_can_have() {
+    let columns = vec!["1"; 70_000].join(",");
+    let mut s = Script::new();
+    s.query(&format!("SELECT {columns}")).query("SELECT 2");
+    let mut differences = Differences::default();
+    let stage = Stage::new(Kind::MariaDb, TABLES);
+    stage.compare("usual", &Login::app(), &s, &mut differences);
+    differences.report();
 }
 
 /// Query attributes travel in front of the text, and behind the parameters of an execution.

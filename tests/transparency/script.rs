@@ -335,8 +335,9 @@ impl Act {
         match self {
             Self::Query { .. } | Self::File { .. } => Expect::Text,
             Self::Prepare(_) => Expect::Prepare,
+            Self::Execute(execute) if execute.flags & 7 != 0 => Expect::Cursor,
             Self::Execute(_) => Expect::Binary,
-            Self::Command(payload) => Expect::of(payload.first().copied().unwrap_or(0)),
+            Self::Command(payload) => Expect::of(payload),
             Self::OutOfTurn { .. } | Self::Malformed(_) | Self::ChangeUser { .. } | Self::Sync => {
                 Expect::Single
             }
