@@ -1,7 +1,9 @@
 //! The fuzz target of the statement scanner.
 
 use crate::sql::{Charset, Dialect, Effect, Server, Traits};
-use crate::sql::{classify, classify_prefix, effects, explain_route_target, kill_target};
+use crate::sql::{
+    classify, classify_prefix, effects, explain_route_target, kill_target, readings_agree,
+};
 
 /// A byte of the dialect, then a statement's text. What is said of the text must agree with itself.
 pub fn sql_statement(data: &[u8]) {
@@ -9,6 +11,7 @@ pub fn sql_statement(data: &[u8]) {
         return;
     };
     let d = dialect(choice);
+    assert!(readings_agree(sql, &d), "not as plain as it looks");
     let statement = classify(sql, &d);
     let mut count = 0_usize;
     effects(sql, &d, &mut |effect| {

@@ -7,6 +7,7 @@ use super::cursor::unquoted;
 use super::function::{self, Class};
 use super::head::Head;
 use super::keyword::Kw;
+use super::plain::plain_kind;
 use super::scan::{Scanner, Tok, Token};
 use super::schema;
 use super::word;
@@ -14,12 +15,33 @@ use super::{Dialect, Kind, Server, Statement, Traits};
 
 /// Kind, traits and hint of a statement text.
 ///
-/// Nothing is allocated, and every byte is looked at once.
+/// Nothing is allocated, and every byte is looked at once, or twice where the first look finds that there is more to a text.
 #[must_use]
 pub fn classify<'a>(sql: &'a [u8], d: &Dialect) -> Statement<'a> {
+    match plain_kind(sql, d) {
+        Some(kind) => plain(kind),
+        None => in_full(sql, d),
+    }
+}
+
+fn plain<'a>(kind: Kind) -> Statement<'a> {
+    Statement {
+        kind,
+        traits: Traits::NONE,
+        hint: None,
+    }
+}
+
+#[inline(never)]
+fn in_full<'a>(sql: &'a [u8], d: &Dialect) -> Statement<'a> {
     let mut machine = Machine::new(sql, d);
     machine.run();
     machine.statement()
+}
+
+/// Whether the short look at a text, if it says anything, says what the full one says: for the fuzzer.
+pub(crate) fn readings_agree(sql: &[u8], d: &Dialect) -> bool {
+    plain_kind(sql, d).is_none_or(|kind| plain(kind) == in_full(sql, d))
 }
 
 /// The kind of a statement by its first word alone, for a text of which only the first bytes are

@@ -17,6 +17,7 @@
 //! | `word`, `keyword`, `function` | the known words, found through one table |
 //! | `head`, `block` | the kind by the first words; where a statement with a body ends |
 //! | `classify` | kind and traits in one pass; `schema`: the servers' own tables |
+//! | `plain` | the same for the plainest statements, which are the most |
 //! | `statement`, `traits`, `reason` | the answer, and the rule that reads it |
 //! | `hint` | routing comments |
 //! | `effect`, `effects`, `set`, `value` | what changes in the session; a cold path over a `cursor` |
@@ -37,6 +38,7 @@ mod hint;
 mod keyword;
 mod literal;
 mod local;
+mod plain;
 mod reason;
 mod scan;
 mod schema;
@@ -49,6 +51,7 @@ mod word;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use classify::readings_agree;
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};
 pub use effect::{Effect, Kill, Scope, TableName, Value};

@@ -96,6 +96,34 @@ impl fmt::Display for Reason {
     }
 }
 
+/// What in a read is a reason.
+const BY_TRAIT: [(Traits, Reason); 10] = [
+    (Traits::LOCKING, Reason::LockingRead),
+    (Traits::INTO, Reason::Into),
+    (Traits::LAST_INSERT_ID, Reason::LastInsertId),
+    (Traits::LOCK_FUNCTION, Reason::LockFunction),
+    (Traits::SEQUENCE, Reason::Sequence),
+    (Traits::USER_VAR_WRITE, Reason::UserVariableAssignment),
+    (Traits::DIAGNOSTICS, Reason::Diagnostics),
+    (Traits::CONNECTION_ID, Reason::ConnectionId),
+    (Traits::SERVER_STATE, Reason::ServerState),
+    (Traits::UNKNOWN_FUNCTION, Reason::UnknownFunction),
+];
+
+/// Every trait that may decide about a read.
+const DECIDING: Traits = {
+    let mut all = Traits::UNTERMINATED
+        .union(Traits::DOUBTFUL)
+        .union(Traits::MULTI)
+        .union(Traits::PRIMARY_HINT);
+    let mut i = 0;
+    while i < BY_TRAIT.len() {
+        all = all.union(BY_TRAIT[i].0);
+        i += 1;
+    }
+    all
+};
+
 impl Statement<'_> {
     /// Why this statement must run on the primary; `None` means a plain read.
     ///
@@ -104,6 +132,10 @@ impl Statement<'_> {
     #[must_use]
     pub fn wants_primary(&self) -> Option<Reason> {
         let t = self.traits;
+        // The plainest reads are the most, and this is all that is looked at for them.
+        if self.kind == Kind::Read && !t.intersects(DECIDING) && self.hint != Some(Hint::Primary) {
+            return None;
+        }
         let by_kind = match self.kind {
             _ if t.contains(Traits::UNTERMINATED) => Some(Reason::Unterminated),
             _ if t.contains(Traits::DOUBTFUL) => Some(Reason::Doubtful),
@@ -127,18 +159,6 @@ impl Statement<'_> {
             Kind::Batch => Some(Reason::MultiStatement),
             Kind::Unknown => Some(Reason::UnknownStatement),
         };
-        const BY_TRAIT: [(Traits, Reason); 10] = [
-            (Traits::LOCKING, Reason::LockingRead),
-            (Traits::INTO, Reason::Into),
-            (Traits::LAST_INSERT_ID, Reason::LastInsertId),
-            (Traits::LOCK_FUNCTION, Reason::LockFunction),
-            (Traits::SEQUENCE, Reason::Sequence),
-            (Traits::USER_VAR_WRITE, Reason::UserVariableAssignment),
-            (Traits::DIAGNOSTICS, Reason::Diagnostics),
-            (Traits::CONNECTION_ID, Reason::ConnectionId),
-            (Traits::SERVER_STATE, Reason::ServerState),
-            (Traits::UNKNOWN_FUNCTION, Reason::UnknownFunction),
-        ];
         by_kind
             .or_else(|| {
                 BY_TRAIT

@@ -9,6 +9,7 @@ mod lexing;
 mod literals;
 mod naive;
 mod own;
+mod plain;
 mod reads;
 mod sets;
 mod texts;
