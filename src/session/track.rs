@@ -22,6 +22,8 @@ use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, Prepa
 const PEEK_TERMINAL: usize = 64;
 /// Errors are needed whole where their text is passed on in other words; servers cut it at 512 bytes.
 const PEEK_ERROR: usize = 1024;
+/// A count beyond this is nonsense. Tables have at most 4,096 columns, but results as many as their statements ask for.
+const MAX_COLUMNS: u64 = 500_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -378,9 +380,7 @@ impl Tracker {
         let count = reader
             .lenenc("columns")
             .map_err(|_| BadReply("column count"))?;
-        // Tables have limits, results have not: MariaDB gives as many columns as a statement has.
-        let count = u32::try_from(count).unwrap_or(0);
-        if count == 0 || header.len > 10 {
+        if count == 0 || count > MAX_COLUMNS || header.len > 10 {
             return Err(BadReply("column count"));
         }
         self.outcome.rows = true;
@@ -388,7 +388,7 @@ impl Tracker {
         self.state = if self.definitions_left_out {
             self.after_columns()
         } else {
-            State::Columns(count)
+            State::Columns(u32::try_from(count).unwrap_or(u32::MAX))
         };
         Ok(None)
     }

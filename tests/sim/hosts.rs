@@ -296,7 +296,7 @@ fn malformed(rng: &mut Rng, gives_rows: bool) -> Vec<u8> {
     let for_rows: [&[u8]; 3] = [
         b"\xfb",
         b"\xfe\x00\x00\x00\x00\x00\x00\x00\x10",
-        b"\xfe\x00\x00\x00\x00\x01\x00\x00\x00",
+        b"\xfd\x40\x42\x0f",
     ];
     let of = if gives_rows && rng.one_in(2) {
         &for_rows[..]
