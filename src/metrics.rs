@@ -40,6 +40,10 @@ pub struct BackendReading {
     pub role: &'static str,
     /// The last checks reached it.
     pub is_up: bool,
+    /// New reads may go to it; nothing for a primary.
+    pub may_serve: Option<bool>,
+    /// How far it is behind, as far as that is known.
+    pub lag: Option<Duration>,
 }
 
 /// A reading as Prometheus's text format has it.
@@ -82,6 +86,22 @@ impl Collector for Reading {
             self.backends
                 .iter()
                 .map(|backend| (backend.labels(), u64::from(backend.is_up))),
+        )?;
+        family(
+            out,
+            "backend_serving",
+            "Whether new reads may go to the replica: it is up, and its data are fresh enough.",
+            self.backends
+                .iter()
+                .filter_map(|backend| Some((backend.labels(), u64::from(backend.may_serve?)))),
+        )?;
+        family(
+            out,
+            "backend_lag_seconds",
+            "How far the replica is behind, as far as that is known.",
+            self.backends
+                .iter()
+                .filter_map(|backend| Some((backend.labels(), backend.lag?.as_secs_f64()))),
         )
     }
 }
@@ -131,6 +151,8 @@ mod tests {
             address: address.to_owned(),
             role,
             is_up,
+            may_serve: (role == "replica").then_some(is_up),
+            lag: (role == "replica").then_some(Duration::from_millis(1500)),
         };
         let reading = Reading {
             version: "1.2.3",
@@ -166,7 +188,13 @@ mod tests {
              # HELP atlas_backend_up Whether the last checks of the server succeeded.\n\
              # TYPE atlas_backend_up gauge\n\
              atlas_backend_up{group=\"main\",address=\"10.0.0.1:3306\",role=\"primary\"} 1\n\
-             atlas_backend_up{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 0\n"
+             atlas_backend_up{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 0\n\
+             # HELP atlas_backend_serving Whether new reads may go to the replica: it is up, and its data are fresh enough.\n\
+             # TYPE atlas_backend_serving gauge\n\
+             atlas_backend_serving{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 0\n\
+             # HELP atlas_backend_lag_seconds How far the replica is behind, as far as that is known.\n\
+             # TYPE atlas_backend_lag_seconds gauge\n\
+             atlas_backend_lag_seconds{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 1.5\n"
         );
     }
 }

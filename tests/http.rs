@@ -7,13 +7,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Atlas, Bed, Login, Node, Wire, config_for, eventually};
-
-/// The address that the log names.
-fn http_of(log: &str) -> Option<SocketAddr> {
-    let (_, rest) = log.split_once("listening on http://")?;
-    rest.lines().next()?.parse().ok()
-}
+use common::{
+    Atlas, Bed, Login, Node, Wire, config_for, eventually, http_exchange, http_get, http_of,
+};
 
 fn with_http() -> (Bed, Atlas, SocketAddr) {
     let bed = Bed::mariadb();
@@ -22,45 +18,20 @@ fn with_http() -> (Bed, Atlas, SocketAddr) {
     (bed, atlas, address)
 }
 
-/// Everything that comes back for these bytes, up to the close.
-fn exchange(address: SocketAddr, request: &[u8]) -> String {
-    let mut socket = TcpStream::connect(address).expect("connect");
-    socket
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .expect("timeout");
-    socket.write_all(request).expect("send");
-    let mut answer = Vec::new();
-    socket.read_to_end(&mut answer).expect("an answer");
-    String::from_utf8(answer).expect("UTF-8")
-}
-
-/// Status and body.
-fn get(address: SocketAddr, path: &str) -> (u16, String) {
-    let answer = exchange(
-        address,
-        format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes(),
-    );
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-    let length = format!("\r\nContent-Length: {}\r\n", body.len());
-    assert!(head.contains(&length), "{answer}");
-    (status.expect("a status"), body.to_owned())
-}
-
 /// A44, A45.
 #[test]
 fn every_page() {
     let (bed, atlas, http) = with_http();
-    assert_eq!(get(http, "/healthz"), (200, "ok\n".to_owned()));
-    assert_eq!(get(http, "/readyz"), (200, "ready\n".to_owned()));
+    assert_eq!(http_get(http, "/healthz"), (200, "ok\n".to_owned()));
+    assert_eq!(http_get(http, "/readyz"), (200, "ready\n".to_owned()));
     let mut clients: Vec<Wire> = (0..3)
         .map(|_| Wire::connect(atlas.address(), &Login::plain()))
         .collect();
     // The one that looked whether Atlas is there may not be gone yet.
     eventually("three clients are counted", || {
-        get(http, "/metrics").1.contains("\natlas_clients 3\n")
+        http_get(http, "/metrics").1.contains("\natlas_clients 3\n")
     });
-    let (status, metrics) = get(http, "/metrics");
+    let (status, metrics) = http_get(http, "/metrics");
     assert_eq!(status, 200);
     for line in ["atlas_up 1", "atlas_ready 1", "atlas_clients_max 10000"] {
         assert!(
@@ -79,22 +50,22 @@ fn every_page() {
         );
         assert!(metrics.contains(&line), "{line}\n{metrics}");
     }
-    let (status, page) = get(http, "/");
+    let (status, page) = http_get(http, "/");
     assert!(
         status == 200 && page.contains("3 of 10000 clients") && page.contains("<td>up</td>"),
         "{page}"
     );
-    assert_eq!(get(http, "/metrics/").0, 404);
-    assert!(exchange(http, b"POST /readyz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-    assert!(exchange(http, b"HEAD /readyz HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
-    assert!(exchange(http, b"nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    assert_eq!(http_get(http, "/metrics/").0, 404);
+    assert!(http_exchange(http, b"POST /readyz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    assert!(http_exchange(http, b"HEAD /readyz HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
+    assert!(http_exchange(http, b"nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
     // Bytes behind the request are no reason to lose the answer.
     let body = [
         &b"GET /healthz HTTP/1.1\r\nContent-Length: 9999\r\n\r\n"[..],
         &[b'x'; 9999],
     ]
     .concat();
-    assert!(exchange(http, &body).ends_with("\r\n\r\nok\n"));
+    assert!(http_exchange(http, &body).ends_with("\r\n\r\nok\n"));
     for client in &mut clients {
         assert_eq!(client.query("SELECT 1").cell(), "1");
     }
@@ -105,14 +76,14 @@ fn offline_is_for_health_checks_only() {
     let (_bed, atlas, http) = with_http();
     atlas.signal("USR2");
     eventually("offline", || {
-        get(http, "/readyz") == (503, "offline\n".to_owned())
+        http_get(http, "/readyz") == (503, "offline\n".to_owned())
     });
-    assert_eq!(get(http, "/healthz").0, 200);
-    assert!(get(http, "/metrics").1.contains("\natlas_ready 0\n"));
+    assert_eq!(http_get(http, "/healthz").0, 200);
+    assert!(http_get(http, "/metrics").1.contains("\natlas_ready 0\n"));
     let mut client = Wire::connect(atlas.address(), &Login::plain());
     assert_eq!(client.query("SELECT 1").cell(), "1");
     atlas.signal("USR1");
-    eventually("online", || get(http, "/readyz").0 == 200);
+    eventually("online", || http_get(http, "/readyz").0 == 200);
 }
 
 #[test]
@@ -122,9 +93,9 @@ fn while_it_drains_health_checks_are_told() {
     client.ok("BEGIN");
     atlas.signal("TERM");
     eventually("draining", || {
-        get(http, "/readyz") == (503, "draining\n".to_owned())
+        http_get(http, "/readyz") == (503, "draining\n".to_owned())
     });
-    assert_eq!(get(http, "/healthz").0, 200);
+    assert_eq!(http_get(http, "/healthz").0, 200);
     client.ok("COMMIT");
     assert!(atlas.wait(Duration::from_secs(10)).success());
 }
@@ -154,12 +125,12 @@ fn before_it_is_ready_health_checks_are_told() {
         http.is_some()
     });
     let http = http.expect("found");
-    let first = get(http, "/readyz");
-    assert_eq!(get(http, "/healthz").0, 200);
+    let first = http_get(http, "/readyz");
+    assert_eq!(http_get(http, "/healthz").0, 200);
     let is_starting = !read().contains("ready: ");
     let mut later = first.clone();
     eventually("it gets ready", || {
-        later = get(http, "/readyz");
+        later = http_get(http, "/readyz");
         later.0 == 200
     });
     let _ = atlas.kill();
@@ -187,7 +158,7 @@ fn slow_clients_keep_nobody_away() {
         idle.push(socket);
         if round % 50 == 49 {
             let start = Instant::now();
-            assert_eq!(get(http, "/healthz").0, 200);
+            assert_eq!(http_get(http, "/healthz").0, 200);
             // A generous limit, and well below the five seconds after which those are closed.
             assert!(
                 start.elapsed() < Duration::from_secs(4),

@@ -97,8 +97,10 @@ pub struct GroupConfig {
     pub replicas: Vec<HostConfig>,
     /// Who decides on roles.
     pub topology: Topology,
-    /// A replica further behind serves no reads.
+    /// A replica further behind serves no reads; zero when nobody wants to know.
     pub max_lag: Duration,
+    /// Whether the file names it: then a lag that cannot be known counts as too much in any case.
+    pub is_max_lag_given: bool,
     /// What a read does when no replica may serve it.
     pub no_replica: NoReplica,
     /// How long a write waits for a primary.
@@ -147,6 +149,7 @@ impl GroupConfig {
                 &[("fixed", Topology::Fixed), ("follow", Topology::Follow)],
                 Topology::Fixed,
             ),
+            is_max_lag_given: section.get("max_lag").is_some(),
             max_lag: section.duration("max_lag", Duration::ZERO..=DAY, Duration::from_secs(10)),
             no_replica: section.choice(
                 "no_replica",

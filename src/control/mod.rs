@@ -10,6 +10,7 @@
 pub mod http;
 mod key;
 mod load;
+mod names;
 pub mod probe;
 pub mod signal;
 

@@ -1,11 +1,12 @@
 //! The table of hosts: written by the control thread's checks, read by workers without a lock. Decides nothing.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
-use super::HostId;
+use super::{Freshness, HostId, Ramp};
 use crate::sql::Server;
 use crate::wire::{Capabilities, Greeting, Status};
 
@@ -157,6 +158,13 @@ impl Offer {
 #[derive(Debug)]
 pub struct Host {
     up: AtomicBool,
+    freshness: AtomicU8,
+    /// Hundredths of its weight.
+    share: AtomicU32,
+    /// How often it went out or moved.
+    epoch: AtomicU64,
+    /// Milliseconds, or [`NO_LAG`].
+    lag: AtomicU64,
     address: ArcSwapOption<SocketAddr>,
     facts: ArcSwapOption<ServerFacts>,
 }
@@ -170,7 +178,60 @@ impl Host {
 
     /// Notes what a check found; returns whether that changed.
     pub fn set_up(&self, up: bool) -> bool {
-        self.up.swap(up, Ordering::Relaxed) != up
+        let has_changed = self.up.swap(up, Ordering::Relaxed) != up;
+        if has_changed && !up {
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+        }
+        has_changed
+    }
+
+    /// Changes when it goes out or moves: a connection of an earlier epoch is as good as lost.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Whether new reads may go to it: it is up, and its data are fresh enough.
+    #[must_use]
+    pub fn may_serve(&self) -> bool {
+        self.is_up() && self.freshness.load(Ordering::Relaxed) == Freshness::Fresh as u8
+    }
+
+    /// How fresh its data are. A host is taken for fresh until a check says otherwise.
+    #[must_use]
+    pub fn freshness(&self) -> Freshness {
+        Freshness::from_byte(self.freshness.load(Ordering::Relaxed))
+    }
+
+    /// Notes how fresh its data are.
+    pub fn set_freshness(&self, freshness: Freshness) {
+        self.freshness.store(freshness as u8, Ordering::Relaxed);
+    }
+
+    /// The share of its weight that it gets of new work, 1 to 100 hundredths.
+    #[must_use]
+    pub fn share(&self) -> u32 {
+        self.share.load(Ordering::Relaxed)
+    }
+
+    /// Notes that share.
+    pub fn set_share(&self, share: u32) {
+        self.share.store(share, Ordering::Relaxed);
+    }
+
+    /// How far it is behind its source, as far as that is known.
+    #[must_use]
+    pub fn lag(&self) -> Option<Duration> {
+        let millis = self.lag.load(Ordering::Relaxed);
+        (millis != NO_LAG).then(|| Duration::from_millis(millis))
+    }
+
+    /// Notes how far it is behind.
+    pub fn set_lag(&self, lag: Option<Duration>) {
+        let millis = lag.map_or(NO_LAG, |lag| {
+            u64::try_from(lag.as_millis()).unwrap_or(NO_LAG - 1)
+        });
+        self.lag.store(millis, Ordering::Relaxed);
     }
 
     /// Its address, once its name was resolved. `None` for unix sockets too.
@@ -179,9 +240,14 @@ impl Host {
         self.address.load().as_deref().copied()
     }
 
-    /// Notes a resolved address.
-    pub fn set_address(&self, address: SocketAddr) {
-        self.address.store(Some(std::sync::Arc::new(address)));
+    /// Notes a resolved address; returns whether that changed.
+    pub fn set_address(&self, address: SocketAddr) -> bool {
+        let before = self.address.swap(Some(std::sync::Arc::new(address)));
+        let has_changed = before.as_deref() != Some(&address);
+        if has_changed && before.is_some() {
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+        }
+        has_changed
     }
 
     /// What it said of itself.
@@ -196,6 +262,9 @@ impl Host {
     }
 }
 
+/// Stands for a lag that is not known.
+const NO_LAG: u64 = u64::MAX;
+
 /// All hosts, by [`HostId`].
 #[derive(Debug)]
 pub struct Hosts(Vec<Host>);
@@ -208,6 +277,10 @@ impl Hosts {
             addresses
                 .map(|address| Host {
                     up: AtomicBool::new(true),
+                    freshness: AtomicU8::new(Freshness::Fresh as u8),
+                    share: AtomicU32::new(Ramp::FULL),
+                    epoch: AtomicU64::new(0),
+                    lag: AtomicU64::new(NO_LAG),
                     address: ArcSwapOption::new(address.map(std::sync::Arc::new)),
                     facts: ArcSwapOption::empty(),
                 })
@@ -257,6 +330,36 @@ mod tests {
                 (number, server),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_host_serves_while_it_is_up_and_fresh() {
+        let hosts = Hosts::new([None].into_iter());
+        let host = hosts.get(HostId(0));
+        assert!(host.may_serve() && host.share() == 100 && host.lag().is_none());
+        assert!(host.set_up(false) && !host.set_up(false) && !host.may_serve());
+        assert_eq!(host.epoch(), 1);
+        assert!(host.set_up(true) && host.may_serve());
+        let address = |port| SocketAddr::from(([10, 0, 0, 1], port));
+        assert!(host.set_address(address(1)) && !host.set_address(address(1)));
+        assert_eq!(host.epoch(), 1);
+        assert!(host.set_address(address(2)));
+        assert_eq!((host.epoch(), host.address()), (2, Some(address(2))));
+        for freshness in [Freshness::Behind, Freshness::Stopped, Freshness::Unknown] {
+            host.set_freshness(freshness);
+            assert!(!host.may_serve() && host.is_up());
+            assert_eq!(host.freshness(), freshness);
+        }
+        host.set_freshness(Freshness::Fresh);
+        assert!(host.may_serve());
+        for lag in [
+            None,
+            Some(Duration::ZERO),
+            Some(Duration::from_millis(1500)),
+        ] {
+            host.set_lag(lag);
+            assert_eq!(host.lag(), lag);
         }
     }
 

@@ -103,10 +103,10 @@ impl Worker {
                 let candidates = members
                     .replicas
                     .iter()
-                    .filter(|(host, _)| Some(*host) != avoid && hosts.get(*host).is_up())
+                    .filter(|(host, _)| Some(*host) != avoid && hosts.get(*host).may_serve())
                     .map(|(host, weight)| Candidate {
                         host: *host,
-                        weight: *weight,
+                        weight: weight.saturating_mul(hosts.get(*host).share()),
                     });
                 self.balances.get_mut(group)?.pick(candidates)
             }

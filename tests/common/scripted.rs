@@ -90,7 +90,7 @@ pub struct Talk<'a> {
 }
 
 impl Scripted {
-    /// `script` answers every command but COM_PING, COM_INIT_DB, COM_QUIT, and the question for the sql_mode that checks ask.
+    /// `script` answers every command but COM_PING, COM_INIT_DB, COM_QUIT, and the questions that checks ask.
     pub fn start(script: impl Fn(&mut Talk<'_>, &Arrival) + Send + Sync + 'static) -> Self {
         Self::start_as(Role::default(), script)
     }
@@ -126,7 +126,7 @@ impl Scripted {
         self.address
     }
 
-    /// The commands that arrived, but for those of checks: COM_PING, COM_QUIT, the question for the sql_mode.
+    /// The commands that arrived, but for those of checks: COM_PING, COM_QUIT, the questions for the sql_mode and the replication.
     pub fn arrivals(&self) -> Vec<Arrival> {
         self.shared.arrivals.lock().expect("not poisoned").clone()
     }
@@ -230,6 +230,8 @@ impl Shared {
                 Some(0x01) => break,
                 Some(0x0e | 0x02) => talk.ok(),
                 _ if payload == b"\x03SELECT @@global.sql_mode" => talk.rows(&["m"], &[&[""]]),
+                _ if payload == b"\x03SHOW REPLICA STATUS" => talk.rows(&["s"], &[]),
+                _ if payload == b"\x03SHOW ALL SLAVES STATUS" => talk.rows(&["s"], &[]),
                 _ => {
                     let arrival = Arrival {
                         connection: number,

@@ -90,7 +90,6 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ]),
     ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\nno_replica = \"fail\"\nmax_lag = \"x\"", &[
         "4: groups[0].no_replica: `fail` is not one of \"primary\", \"error\"",
-        "5: note: groups[0].max_lag: not acted on by this version",
         "5: groups[0].max_lag: `x` is not a duration: write a whole number with ms, s, m, h or d, such as \"500ms\" or \"10s\"",
     ]),
     ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\ntls = { mode = \"verify_ca\", key = \"k\" }", &[

@@ -68,11 +68,14 @@ impl Pages {
         for group in &snapshot.groups {
             let replicas = group.replicas.iter().map(|(host, _)| (*host, "replica"));
             for (host, role) in std::iter::once((group.primary, "primary")).chain(replicas) {
+                let state = shared.hosts.get(host);
                 backends.push(BackendReading {
                     group: group.name.clone(),
                     address: snapshot.hosts[host.index()].address.to_string(),
                     role,
-                    is_up: shared.hosts.get(host).is_up(),
+                    is_up: state.is_up(),
+                    may_serve: (role == "replica").then(|| state.may_serve()),
+                    lag: state.lag(),
                 });
             }
         }
@@ -93,7 +96,7 @@ impl Pages {
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Atlas</title>\n\
              <style>body{{font:15px sans-serif;margin:2em}}td,th{{text-align:left;padding:.2em 1em .2em 0}}</style></head><body>\n\
              <h1>Atlas {}</h1>\n<p>{}, up for {}, {} of {} clients</p>\n\
-             <table><tr><th>group</th><th>role</th><th>server</th><th>state</th></tr>\n",
+             <table><tr><th>group</th><th>role</th><th>server</th><th>state</th><th>behind</th></tr>\n",
             escape(reading.version),
             self.shared.condition.readiness().name(),
             span(up_for),
@@ -101,11 +104,18 @@ impl Pages {
             reading.clients_max,
         );
         for backend in &reading.backends {
-            let state = if backend.is_up { "up" } else { "down" };
+            let state = match (backend.is_up, backend.may_serve) {
+                (false, _) => "down",
+                (true, Some(false)) => "up, serves no reads",
+                (true, None | Some(true)) => "up",
+            };
+            let lag = backend
+                .lag
+                .map_or_else(String::new, |lag| format!("{} s", lag.as_secs()));
             // Writing into a String does not fail.
             let _ = writeln!(
                 page,
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{state}</td></tr>",
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{state}</td><td>{lag}</td></tr>",
                 escape(&backend.group),
                 backend.role,
                 escape(&backend.address),

@@ -1,0 +1,188 @@
+//! Names of servers, resolved again and again in the background: resolving blocks for as long as it likes, so each name has a
+//! thread of its own, and nobody else waits for it but the start.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::config::HostAddress;
+
+/// Time between two looks. The system's resolver tells nothing of how long an answer holds; it, or a cache beside it, knows.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// What is known of one name.
+#[derive(Debug, Default)]
+pub(super) struct Name {
+    answer: Mutex<Option<Result<Vec<SocketAddr>, String>>>,
+    has_answer: Condvar,
+}
+
+impl Name {
+    /// The addresses, in the resolver's order; at the start once there are any, at most until the deadline.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn addresses(&self, deadline: Instant) -> Result<Vec<SocketAddr>, String> {
+        let mut answer = self.lock();
+        loop {
+            if let Some(answer) = &*answer {
+                return answer.clone();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err("its name was not resolved in time".to_owned());
+            }
+            answer = self
+                .has_answer
+                .wait_timeout(answer, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Takes the resolver's answer. A failure does not take away what was found before: a server goes on when DNS is down.
+    /// Gives what there is to say.
+    fn take(&self, name: &str, found: Result<Vec<SocketAddr>, String>) -> Option<String> {
+        let mut answer = self.lock();
+        let told = match (&*answer, &found) {
+            (Some(Ok(known)), Ok(now)) if is_same(known, now) => return None,
+            (Some(Ok(_)), Err(why)) => {
+                return Some(format!(
+                    "cannot resolve {name}: {why}; what was found before holds"
+                ));
+            }
+            (Some(Err(known)), Err(why)) if known == why => return None,
+            (_, Err(why)) => format!("cannot resolve {name}: {why}"),
+            (None, Ok(_)) => String::new(),
+            (Some(_), Ok(now)) => format!("{name} is now at {now:?}"),
+        };
+        *answer = Some(found);
+        self.has_answer.notify_all();
+        Some(told).filter(|told| !told.is_empty())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Result<Vec<SocketAddr>, String>>> {
+        // What is held is replaced as a whole: a panic elsewhere leaves nothing half done.
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Resolvers rotate their answers: the order says nothing.
+fn is_same(one: &[SocketAddr], other: &[SocketAddr]) -> bool {
+    one.len() == other.len() && one.iter().all(|address| other.contains(address))
+}
+
+/// Starts a thread for each different name among the addresses; gives for each address its name's place, if it is one.
+///
+/// # Errors
+/// A thread could not be started.
+pub(super) fn start<'a>(
+    addresses: impl Iterator<Item = &'a HostAddress>,
+) -> io::Result<Vec<Option<Arc<Name>>>> {
+    let mut names: HashMap<(String, u16), Arc<Name>> = HashMap::new();
+    let mut places = Vec::new();
+    for address in addresses {
+        let HostAddress::Name(host, port) = address else {
+            places.push(None);
+            continue;
+        };
+        let key = (host.clone(), *port);
+        let name = match names.get(&key) {
+            Some(name) => name.clone(),
+            None => {
+                let name = Arc::new(Name::default());
+                let (resolved, (host, port)) = (name.clone(), key.clone());
+                std::thread::Builder::new()
+                    .name("resolve".to_owned())
+                    .spawn(move || resolve(&resolved, &host, port))?;
+                names.insert(key, name.clone());
+                name
+            }
+        };
+        places.push(Some(name));
+    }
+    Ok(places)
+}
+
+fn resolve(name: &Name, host: &str, port: u16) {
+    let mut last_failure = None;
+    loop {
+        let found = match (host, port).to_socket_addrs() {
+            Ok(found) => Ok(found.collect::<Vec<_>>()).and_then(|found| {
+                if found.is_empty() {
+                    Err("it has no address".to_owned())
+                } else {
+                    Ok(found)
+                }
+            }),
+            Err(error) => Err(error.to_string()),
+        };
+        let failure = found.as_ref().err().cloned();
+        let told = name.take(host, found);
+        // A failure that goes on is said once.
+        if let Some(told) = told
+            && (failure.is_none() || failure != last_failure)
+        {
+            log::warn!("{told}");
+        }
+        last_failure = failure;
+        std::thread::sleep(EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(ports: &[u16]) -> Vec<SocketAddr> {
+        ports
+            .iter()
+            .map(|port| SocketAddr::from(([10, 0, 0, 1], *port)))
+            .collect()
+    }
+
+    #[test]
+    fn answers_replace_each_other_and_failures_do_not() {
+        let name = Name::default();
+        let now = Instant::now();
+        assert!(name.addresses(now).unwrap_err().contains("in time"));
+        let told = name.take("db", Err("no".to_owned()));
+        assert_eq!(told.unwrap(), "cannot resolve db: no");
+        assert_eq!(name.take("db", Err("no".to_owned())), None);
+        assert_eq!(name.addresses(now), Err("no".to_owned()));
+        assert!(name.take("db", Ok(addresses(&[1, 2]))).is_some());
+        assert_eq!(name.take("db", Ok(addresses(&[2, 1]))), None);
+        assert!(
+            name.take("db", Err("no".to_owned()))
+                .unwrap()
+                .contains("holds")
+        );
+        assert_eq!(name.addresses(now), Ok(addresses(&[1, 2])));
+        assert!(
+            name.take("db", Ok(addresses(&[3])))
+                .unwrap()
+                .contains("is now at")
+        );
+        assert_eq!(name.addresses(now), Ok(addresses(&[3])));
+    }
+
+    #[test]
+    fn names_are_resolved_in_the_background() {
+        let local = HostAddress::Name("localhost".to_owned(), 7);
+        let ip = HostAddress::Ip(SocketAddr::from(([10, 0, 0, 1], 1)));
+        let places = start([&local, &ip, &local].into_iter()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let first = places[0].as_ref().unwrap();
+        assert!(
+            first
+                .addresses(deadline)
+                .unwrap()
+                .iter()
+                .all(|a| a.port() == 7 && a.ip().is_loopback())
+        );
+        assert!(places[1].is_none());
+        assert!(Arc::ptr_eq(first, places[2].as_ref().unwrap()));
+    }
+}

@@ -1,0 +1,243 @@
+//! A check's connection to a server: log-in by the monitor's account, and its questions. What the answers mean for the server
+//! is the prober's.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use super::Fault;
+use super::link::{self, Link};
+use super::replication;
+use crate::config::{BackendTlsMode, HostAddress, MonitorConfig};
+use crate::pool::{Replication, ServerFacts};
+use crate::session::{Credentials, Failure, Step, TlsWish, Upstream, Wish};
+use crate::wire::{Capabilities, ColumnDef, Command, ErrPacket, PacketWriter, Reader, TextRow};
+use crate::worker::tls::BackendTls;
+
+/// Columns and rows that an answer may have. The replication of a server has some sixty columns, and a row for each source.
+const COLUMNS_MAX: u64 = 500;
+const ROWS_MAX: usize = 256;
+
+/// Where and how to connect.
+pub(super) struct Target<'a> {
+    pub(super) address: &'a HostAddress,
+    /// What its name was resolved to; not looked at for other addresses.
+    pub(super) resolved: &'a [SocketAddr],
+    pub(super) tls_mode: BackendTlsMode,
+    pub(super) tls: Option<&'a BackendTls>,
+    pub(super) monitor: &'a MonitorConfig,
+}
+
+/// A connection by the monitor's account.
+pub(super) struct Connection {
+    link: Link,
+    pub(super) facts: ServerFacts,
+    /// Where it leads; nothing for unix sockets.
+    pub(super) peer: Option<SocketAddr>,
+}
+
+/// What a server answers to a statement.
+pub(super) enum Answer {
+    /// Names of the columns, and the rows.
+    Rows(Vec<Vec<u8>>, Vec<Vec<Option<Vec<u8>>>>),
+    /// It is done; there are no rows.
+    Done,
+    /// It refuses.
+    Refused { code: u16, message: String },
+}
+
+/// What a check learns.
+#[derive(Debug)]
+pub(super) struct Findings {
+    /// Whether the server's default sql_mode makes `"` an identifier quote; `None` when it does not say.
+    pub(super) ansi_quotes: Option<bool>,
+    /// Its replication, if it was asked, and why it does not tell.
+    pub(super) replication: Option<(Replication, String)>,
+}
+
+impl Connection {
+    /// Logs in, by each of the listed passwords in turn.
+    pub(super) fn open(target: &Target<'_>, deadline: Instant) -> Result<Self, Fault> {
+        let mut attempt = 0;
+        loop {
+            match Self::open_by(target, attempt, deadline) {
+                Err(Fault::Refused { code: 1045, .. })
+                    if attempt + 1 < target.monitor.passwords.len() =>
+                {
+                    attempt += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn open_by(target: &Target<'_>, attempt: usize, deadline: Instant) -> Result<Self, Fault> {
+        let (stream, peer) = match target.address {
+            HostAddress::Unix(path) => (link::unix(path, deadline)?, None),
+            HostAddress::Ip(address) => connect(&[*address], deadline)?,
+            HostAddress::Name(..) => connect(target.resolved, deadline)?,
+        };
+        let tls = match target.tls_mode {
+            BackendTlsMode::Off => TlsWish::No,
+            BackendTlsMode::Preferred => TlsWish::IfOffered,
+            BackendTlsMode::Required
+            | BackendTlsMode::VerifyCa
+            | BackendTlsMode::VerifyIdentity => TlsWish::Required,
+        };
+        let wish = Wish {
+            capabilities: Capabilities::LONG_PASSWORD | Capabilities::PLUGIN_AUTH,
+            needed: Capabilities::NONE,
+            max_packet: 1 << 24,
+            charset: 45,
+            schema: None,
+            attributes: Box::default(),
+            tls,
+            local: stream.is_local(),
+        };
+        let credentials = Credentials {
+            user: target.monitor.user.clone().into_bytes(),
+            passwords: target.monitor.passwords.clone().into(),
+        };
+        let mut upstream = Upstream::new(wish, credentials, attempt);
+        let mut link = Link::new(stream);
+        loop {
+            let (consumed, step) = upstream.handle(&link.received);
+            link.received.drain(..consumed);
+            match step {
+                Step::Wait if consumed == 0 => link.receive(deadline)?,
+                Step::Wait => {}
+                Step::Send(packets) => link.send(&packets, deadline)?,
+                Step::SendThenTls(packets) => {
+                    link.send(&packets, deadline)?;
+                    start_tls(target, &mut link, deadline)?;
+                    if let Step::Send(packets) = upstream.tls_ready() {
+                        link.send(&packets, deadline)?;
+                    }
+                }
+                Step::Ready(ready) => {
+                    return Ok(Self {
+                        link,
+                        facts: ready.facts,
+                        peer,
+                    });
+                }
+                Step::Failed(Failure::Refused { code, message, .. }) => {
+                    return Err(Fault::Refused { code, message });
+                }
+                Step::Failed(Failure::Unreachable(why)) => return Err(Fault::Down(why)),
+                Step::Failed(Failure::NoHost | Failure::Incompatible | Failure::Exhausted(_)) => {
+                    return Err(Fault::Down("it cannot be used".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Asks what a check wants to know. That it answers is the better part of it.
+    pub(super) fn examine(
+        &mut self,
+        asks_replication: bool,
+        deadline: Instant,
+    ) -> Result<Findings, Fault> {
+        let ansi_quotes = match self.ask("SELECT @@global.sql_mode", deadline)? {
+            Answer::Rows(_, rows) => rows
+                .into_iter()
+                .next()
+                .and_then(|row| row.into_iter().next().flatten())
+                .map(|mode| {
+                    mode.split(|b| *b == b',')
+                        .any(|word| word.eq_ignore_ascii_case(b"ANSI_QUOTES"))
+                }),
+            // Of a server that is about to go.
+            Answer::Refused {
+                code: super::SHUTDOWN,
+                message,
+            } => return Err(Fault::Down(message)),
+            Answer::Refused { .. } | Answer::Done => None,
+        };
+        let replication = if asks_replication {
+            let answer = self.ask(replication::question(&self.facts), deadline)?;
+            Some(replication::read(&answer))
+        } else {
+            None
+        };
+        Ok(Findings {
+            ansi_quotes,
+            replication,
+        })
+    }
+
+    fn ask(&mut self, sql: &str, deadline: Instant) -> Result<Answer, Fault> {
+        let mut packet = Vec::new();
+        let mut writer = PacketWriter::begin(&mut packet, 0);
+        writer.u8(Command::Query.code());
+        writer.bytes(sql.as_bytes());
+        writer.finish();
+        self.link.send(&packet, deadline)?;
+        let first = self.link.packet(deadline)?;
+        match first.first() {
+            Some(0) => return Ok(Answer::Done),
+            Some(0xff) => return Ok(refusal(&first)),
+            _ => {}
+        }
+        // Count, definitions, EOF, rows, EOF: the connection was opened without DEPRECATE_EOF.
+        let count = Reader::new("column count", &first)
+            .lenenc("columns")
+            .ok()
+            .filter(|count| (1..=COLUMNS_MAX).contains(count))
+            .ok_or("it gives no answer that can be read")?;
+        let mut names = Vec::new();
+        for _ in 0..count {
+            let packet = self.link.packet(deadline)?;
+            let column =
+                ColumnDef::parse(&packet, Capabilities::NONE).map_err(|error| error.to_string())?;
+            names.push(column.name.to_vec());
+        }
+        self.link.packet(deadline)?;
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.link.packet(deadline)?;
+            match packet.first() {
+                Some(0xfe) if packet.len() < 9 => return Ok(Answer::Rows(names, rows)),
+                Some(0xff) => return Ok(refusal(&packet)),
+                _ if rows.len() >= ROWS_MAX => return Err("it gives rows without end".into()),
+                _ => {}
+            }
+            let row: Result<Vec<_>, _> = TextRow::new(&packet)
+                .map(|cell| cell.map(|cell| cell.map(<[u8]>::to_vec)))
+                .collect();
+            rows.push(row.map_err(|error| error.to_string())?);
+        }
+    }
+}
+
+fn refusal(packet: &[u8]) -> Answer {
+    match ErrPacket::parse(packet) {
+        Ok(error) => Answer::Refused {
+            code: error.code,
+            message: String::from_utf8_lossy(error.message).into_owned(),
+        },
+        Err(error) => Answer::Refused {
+            code: 0,
+            message: error.to_string(),
+        },
+    }
+}
+
+fn connect(
+    addresses: &[SocketAddr],
+    deadline: Instant,
+) -> Result<(link::Stream, Option<SocketAddr>), Fault> {
+    let (stream, peer) = link::tcp(addresses, deadline)?;
+    Ok((stream, Some(peer)))
+}
+
+fn start_tls(target: &Target<'_>, link: &mut Link, deadline: Instant) -> Result<(), Fault> {
+    let name = match target.address {
+        HostAddress::Name(name, _) => name.clone(),
+        HostAddress::Ip(address) => address.ip().to_string(),
+        HostAddress::Unix(_) => "localhost".to_owned(),
+    };
+    let tls = target.tls.ok_or("no TLS is configured for the group")?;
+    let session = tls.session(&name).map_err(|error| error.to_string())?;
+    link.start_tls(session, deadline)?;
+    Ok(())
+}
