@@ -21,7 +21,7 @@ use mio::{Poll, Waker};
 use crate::config::{
     BackendTlsMode, Config, GroupConfig, HostAddress, ListenAddress, PinWorkers, ServerTlsMode,
 };
-use crate::control::{http, probe, signal};
+use crate::control::{http, notify, probe, signal};
 use crate::pool::{Hosts, Offer};
 use crate::snapshot::Snapshot;
 use crate::worker::tls::{BackendTls, ServerTls};
@@ -151,6 +151,7 @@ fn start(config: Config) -> io::Result<Running> {
         workers.push(handle);
     }
     shared.condition.set_serving();
+    notify::ready("serving clients");
     log::info!(
         "ready: {count} workers, server version {}",
         String::from_utf8_lossy(&shared.offer.load().facts.version)

@@ -100,6 +100,33 @@ fn while_it_drains_health_checks_are_told() {
     assert!(atlas.wait(Duration::from_secs(10)).success());
 }
 
+/// What systemd is told, by which it knows that a start and a stop are done.
+#[test]
+fn a_service_manager_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notify");
+    let manager = std::os::unix::net::UnixDatagram::bind(&path).expect("bind");
+    manager
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("timeout");
+    let heard = || {
+        let mut buffer = [0; 200];
+        let n = manager.recv(&mut buffer).expect("a message");
+        String::from_utf8(buffer[..n].to_vec()).expect("UTF-8")
+    };
+    let socket = path.to_string_lossy();
+    let config = config_for(&Bed::mariadb());
+    let mut atlas = Atlas::try_start(config, &[("NOTIFY_SOCKET", &socket)]).expect("it starts");
+    assert!(heard().starts_with("READY=1\n"));
+    let mut client = Wire::connect(atlas.address(), &Login::plain());
+    client.ok("BEGIN");
+    atlas.signal("TERM");
+    // While a transaction is still open.
+    assert!(heard().starts_with("STOPPING=1\n"));
+    client.ok("COMMIT");
+    assert!(atlas.wait(Duration::from_secs(10)).success());
+}
+
 /// Servers that accept and say nothing: Atlas waits for their first check, and says so.
 #[test]
 fn before_it_is_ready_health_checks_are_told() {

@@ -11,6 +11,7 @@ pub mod http;
 mod key;
 mod load;
 mod names;
+pub mod notify;
 pub mod probe;
 pub mod signal;
 

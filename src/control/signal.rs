@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
+use super::notify;
 use crate::worker::{Message, Shared};
 
 /// Starts the thread. The first TERM or INT drains, the second ends at once; `forced` tells of the second.
@@ -29,6 +30,7 @@ pub fn start(shared: Arc<Shared>, forced: Arc<AtomicBool>) -> std::io::Result<()
                         is_draining = true;
                         // Before clients are refused: who sends them here is told first.
                         shared.condition.set_draining();
+                        notify::stopping("letting transactions end");
                         log::info!(
                             "stopping: {} clients, open transactions may end",
                             shared.clients()
