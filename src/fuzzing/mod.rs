@@ -3,9 +3,11 @@
 //! A body takes any bytes. A panic is its verdict: a parser's own, or of an assertion about what it said.
 //! A new target is a function here, a file of three lines in `fuzz/fuzz_targets`, and a folder of seeds.
 
+pub(crate) mod reply;
 mod sql;
 mod wire;
 
+pub use reply::session_reply;
 pub use sql::sql_statement;
 pub use wire::{wire_execute, wire_login, wire_reply};
 

@@ -54,6 +54,16 @@ pub struct Walk {
     pub event: Option<TrackEvent>,
 }
 
+impl Walk {
+    /// A walk that needs more bytes.
+    pub(super) fn short(consumed: usize) -> Self {
+        Self {
+            consumed,
+            event: None,
+        }
+    }
+}
+
 /// The server sent what no server sends; the connection is of no further use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed reply: {0}")]

@@ -37,7 +37,7 @@ enum State {
 }
 
 /// Walks one reply. Feed it whatever arrived, from the first byte not yet consumed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracker {
     expect: Expect,
     state: State,
@@ -152,6 +152,10 @@ impl Tracker {
     /// # Errors
     /// The bytes are not a reply of the expected kind.
     pub fn walk(&mut self, bytes: &[u8]) -> Result<Walk, BadReply> {
+        self.whole(bytes).map_or_else(|| self.walk_on(bytes), Ok)
+    }
+
+    fn walk_on(&mut self, bytes: &[u8]) -> Result<Walk, BadReply> {
         let mut at = 0;
         loop {
             if self.body_left > 0 {
@@ -160,10 +164,7 @@ impl Tracker {
                 at += step;
                 self.body_left -= step;
                 if self.body_left > 0 {
-                    return Ok(Walk {
-                        consumed: at,
-                        event: None,
-                    });
+                    return Ok(Walk::short(at));
                 }
             }
             if self.state == State::End && !self.continued {
@@ -174,10 +175,7 @@ impl Tracker {
             }
             let rest = bytes.get(at..).unwrap_or_default();
             let Some(header) = Header::parse(rest) else {
-                return Ok(Walk {
-                    consumed: at,
-                    event: None,
-                });
+                return Ok(Walk::short(at));
             };
             if self.next.is_some_and(|next| next != header.seq) {
                 return Self::bad(at, BadReply("sequence id"));
@@ -190,10 +188,7 @@ impl Tracker {
             let payload = rest.get(4..).unwrap_or_default();
             let need = self.peek(header, payload.first().copied());
             if payload.len() < need {
-                return Ok(Walk {
-                    consumed: at,
-                    event: None,
-                });
+                return Ok(Walk::short(at));
             }
             let seen = payload
                 .get(..header.len.min(payload.len()))
@@ -232,10 +227,7 @@ impl Tracker {
         if at == 0 {
             return Err(bad);
         }
-        Ok(Walk {
-            consumed: at,
-            event: None,
-        })
+        Ok(Walk::short(at))
     }
 
     fn pass(&mut self, header: Header) {
@@ -495,6 +487,8 @@ impl Tracker {
         }
     }
 }
+
+mod whole;
 
 #[cfg(test)]
 mod tests;

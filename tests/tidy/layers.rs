@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("admin", &["wire", "sql", "auth", "config", "metrics", "snapshot", "session", "worker"]),
     ("control", &["wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
     // Bodies of the fuzz targets.
-    ("fuzzing", &["sql", "wire"]),
+    ("fuzzing", &["wire", "sql", "config", "pool", "snapshot", "session"]),
     // Assembly.
     ("server", &["auth", "config", "metrics", "pool", "route", "snapshot", "session", "worker", "admin", "control"]),
     ("cli", &["sql", "config", "route", "snapshot", "session", "control", "server"]),

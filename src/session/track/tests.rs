@@ -1,4 +1,6 @@
-//! Replies that once were walked wrongly. Splits and malformed replies are tried by the properties in `tests/sim`.
+//! Replies that once were walked wrongly, and any replies: made at random, cut at random, spoiled at random.
+
+mod any;
 
 use super::*;
 
