@@ -303,12 +303,13 @@ impl Session {
         self.account = index;
         self.identity.user = std::mem::take(&mut login.user);
         let schema = login.schema.take().or_else(|| account.schema.clone());
-        let named = schema.is_some();
+        // Whether this account may use this schema only the server knows (error 1044, 1049), and it knows better what to say of a
+        // character set that is not for clients (1231).
+        let asks_server = schema.is_some() || !Charset::may_be_spoken(self.identity.charset);
         let charset = Charset::from_collation_id(self.identity.charset);
         self.state = state::State::new(schema, charset, cx.offer.facts.ansi_quotes);
         out.push(Output::LoggedIn(index));
-        if named {
-            // Whether this account may use this schema only the server knows (error 1044, 1049).
+        if asks_server {
             login.stage = Stage::Backend { seq };
             self.phase = Phase::Login(login);
             self.open(Role::Primary, out);

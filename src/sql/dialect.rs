@@ -85,7 +85,34 @@ impl Charset {
         let found = SETS.iter().find(|(.., ids)| ids.contains(&id));
         found.map_or(Self::Plain, |(_, set, _)| *set)
     }
+
+    /// Whether a client may speak in the set of the collation `id`. Servers refuse the sets whose characters have two bytes at
+    /// least: `ucs2`, `utf16`, `utf16le`, `utf32`.
+    #[must_use]
+    pub fn may_be_spoken(id: u16) -> bool {
+        let id = if (1025..2048).contains(&id) {
+            id - 1024
+        } else {
+            id
+        };
+        !WIDE.iter().any(|ids| ids.contains(&id))
+    }
 }
+
+/// The collations of the sets that no client may speak in. Those from 640 on are MariaDB's alone.
+const WIDE: &[std::ops::RangeInclusive<u16>] = &[
+    35..=35,
+    54..=56,
+    60..=62,
+    90..=90,
+    101..=124,
+    128..=151,
+    159..=183,
+    640..=642,
+    672..=674,
+    736..=738,
+    2560..=u16::MAX,
+];
 
 const fn blank(blank: u8) -> Charset {
     Charset::SingleByte { blank }

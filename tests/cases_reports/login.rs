@@ -334,6 +334,26 @@ fn change_of_user_with_a_wrong_password_closes() {
     }
 }
 
+/// Servers take no client whose characters have two bytes at least; that is said at the log-in, also to one that names no schema.
+#[test]
+fn character_sets_that_are_not_for_clients() {
+    for stage in Stage::both() {
+        for collation in [35, 54, 56, 60, 62, 101, 128, 183] {
+            let login = Login::app().charset(collation);
+            let direct = Wire::try_connect(stage.bed.address(Node::Primary), &login);
+            let through = Wire::try_connect(stage.atlas.address(), &login);
+            let (Err(direct), Err(through)) = (direct, through) else {
+                panic!("collation {collation} was taken");
+            };
+            assert!(
+                matches!(direct, Refused::Error { code: 1231, .. }),
+                "{direct:?}"
+            );
+            assert_eq!(format!("{through:?}"), format!("{direct:?}"));
+        }
+    }
+}
+
 /// A client without plugins answers at once, by native password.
 #[test]
 fn clients_without_plugin_auth_log_in() {
