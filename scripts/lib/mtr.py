@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+# What was there at the start, and stays.
 SYSTEM = {"mysql", "information_schema", "performance_schema", "sys", "mtr"}
 # Global variables that cannot be set, or whose change means nothing to the next test.
 MOVING = re.compile(r"gtid|timestamp|last_|rand_|log_bin|innodb_buffer_pool_load|error_count|warning_count|in_transaction|identity|insert_id")
@@ -30,6 +31,8 @@ ACCOUNTS = re.compile(
     re.I,
 )
 OWN_OPTIONS = (".opt", "-master.opt", ".cnf", "-slave.opt", ".combinations", "-master.sh")
+CREATE_TEST = "CREATE DATABASE test CHARACTER SET latin1 COLLATE latin1_swedish_ci"
+# The exit code that asks for new servers and another start.
 NEW_SERVERS = 3
 
 
@@ -68,8 +71,9 @@ class Suite:
 class Server:
     """The server as its administrator sees it: by its socket."""
 
-    def __init__(self, socket):
-        self.socket = socket
+    def __init__(self, vardir):
+        self.socket = f"{vardir}/socket"
+        self.data = f"{vardir}/mysqld.1/data"
         self.globals = None
 
     def sql(self, text, wait=60):
@@ -84,9 +88,9 @@ class Server:
         sleepers = "" if kill_sleepers else "AND command <> 'Sleep'"
         seen = self.sql(
             f"""SELECT 'kill', id FROM information_schema.processlist
-                WHERE id <> CONNECTION_ID() AND user NOT IN ('system user', 'event_scheduler') {sleepers};
+                WHERE id <> CONNECTION_ID() AND user NOT IN ('system user', 'event_scheduler', 'mtr_monitor') {sleepers};
                 SELECT 'schema', schema_name FROM information_schema.schemata;
-                SELECT 'account', CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.global_priv WHERE user NOT IN ('root', 'mariadb.sys', 'mysql')
+                SELECT 'account', CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.global_priv WHERE user NOT IN ('root', 'mariadb.sys', 'mysql', 'mtr_monitor')
                 OR user = 'root' AND host NOT IN ('localhost', '127.0.0.1', '::1', '%', @@hostname);
                 SELECT 'globals'; SHOW GLOBAL VARIABLES; SELECT 'globals end'"""
         )
@@ -99,16 +103,26 @@ class Server:
         todo += ["SET SESSION foreign_key_checks=0, lock_wait_timeout=5, sql_mode=''", "UNLOCK TABLES"]
         todo += [f"DROP DATABASE `{schema.replace('`', '``')}`" for schema in of("schema") if schema not in SYSTEM]
         todo += ["SELECT 'left', schema_name FROM information_schema.schemata"]
-        todo += ["CREATE DATABASE test CHARACTER SET latin1 COLLATE latin1_swedish_ci"]
+        todo += [CREATE_TEST]
         todo += [f"DROP USER {account}" for account in of("account")]
         todo += self.changed_globals(dict(line.split("\t", 1) for line in variables.splitlines() if "\t" in line))
         left = self.sql(";\n".join(todo))
         schemas = {line.split("\t")[1] for line in left.splitlines() if line.startswith("left\t")}
-        if schemas != SYSTEM:
-            if kill_sleepers:
-                raise Unusable(f"schemas stay: {', '.join(sorted(schemas - SYSTEM))}")
+        if schemas != SYSTEM and not kill_sleepers:
             # A connection that sleeps holds a lock.
             self.reset(True)
+        elif schemas != SYSTEM:
+            self.remove_files(schemas - SYSTEM)
+
+    def remove_files(self, schemas):
+        """Drops schemas into whose folders a test has written files of its own, by which they cannot be dropped."""
+        for schema in schemas:
+            shutil.rmtree(f"{self.data}/{schema}", ignore_errors=True)
+            self.sql(f"DROP DATABASE `{schema}`")
+        left = set(self.sql("SHOW DATABASES").split()) - SYSTEM
+        if left:
+            raise Unusable(f"schemas stay: {', '.join(sorted(left))}")
+        self.sql(CREATE_TEST)
 
     def changed_globals(self, now):
         if self.globals is None:
@@ -124,7 +138,7 @@ class Runner:
     def __init__(self, args, suite):
         self.args = args
         self.suite = suite
-        self.server = Server(f"{args.vardir}/socket")
+        self.server = Server(args.vardir)
         self.runs = 0
 
     def check_atlas(self):
@@ -147,7 +161,7 @@ class Runner:
             MYSQL_TEST_DIR=self.suite.root, MYSQLTEST_VARDIR=var, MYSQLTEST_REAL_VARDIR=var, MYSQL_TMP_DIR=f"{var}/tmp", MYSQL_TEST_ROOT="1",
             MYSQL_BINDIR="/usr", MYSQL_SHAREDIR="/usr/share/mysql", CHARSETSDIR="/usr/share/mysql/charsets", MYSQL_CHARSETSDIR="/usr/share/mysql/charsets",
             DEFAULT_MASTER_PORT=str(port), MASTER_MYPORT=str(port), MASTER_MYPORT1=str(port), MASTER_MYSOCK=self.server.socket,
-            USE_RUNNING_SERVER="1", MYSQLD_DATADIR=f"{var}/mysqld.1/data", LC_ALL="C", UMASK="0660", UMASK_DIR="0770",
+            USE_RUNNING_SERVER="1", MYSQLD_DATADIR=self.server.data, LC_ALL="C", UMASK="0660", UMASK_DIR="0770",
         )
         return env
 

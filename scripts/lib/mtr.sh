@@ -56,6 +56,8 @@ mtr_start() {
   ln -sfn "$run" "$dir/run"
   echo "$dir" >"$run/owner"
   mkdir -p "$run/tmp" "$run/log" "$run/mysqld.1"
+  # Within secure-file-priv, where the tests look for it.
+  cp -r "$MTR_ROOT/std_data" "$run/std_data"
   mtr_options "$run" >"$dir/server.cnf"
   mariadb-install-db --no-defaults "${AS_USER[@]}" --datadir="$run/mysqld.1/data" --auth-root-authentication-method=normal \
     --skip-test-db >"$dir/install.log" 2>&1 || { tail -n 20 "$dir/install.log" >&2; die "cannot make a data folder"; }
@@ -75,6 +77,7 @@ mtr_start() {
   # The suite's databases; its tests call add_suppression, which here has nothing to silence.
   mtr_sql "$dir" "CREATE DATABASE test; CREATE DATABASE mtr; CREATE OR REPLACE USER root@'127.0.0.1';
     GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;
+    CREATE USER mtr_monitor@'127.0.0.1';
     CREATE PROCEDURE mtr.add_suppression(pattern VARCHAR(255)) BEGIN END"
   mtr_start_atlas "$@"
 }
@@ -85,6 +88,12 @@ mtr_start_atlas() {
   cat >"$dir/atlas.toml" <<TOML
 [server]
 listen = ["127.0.0.1:$(cat "$dir/atlas.port")"]
+
+# Checks are statements, and tests look at the server's counters of these.
+[monitor]
+user = "mtr_monitor"
+password = ""
+interval = "1h"
 
 [[groups]]
 name = "main"
