@@ -8,7 +8,7 @@
 //! control                                checks, signals, files, HTTP (own threads)
 //! worker                                 data-plane shell: sockets, clock, TLS; one event loop a thread
 //! snapshot  session  pool  route         pure decisions
-//! wire  sql  auth  config  metrics       pure formats and values
+//! wire  sql  auth  config  metrics  import   pure formats and values
 //! ```
 //!
 //! A room may use what stands below it and, of its own layer, what `tests/tidy.rs` lists; never what stands above. The pure
@@ -41,6 +41,7 @@ pub mod config;
 pub mod control;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod import;
 pub mod metrics;
 pub mod pool;
 pub mod route;

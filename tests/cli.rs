@@ -272,6 +272,65 @@ fn encrypt_and_check() {
     }
 }
 
+/// A17, A18, A32: what is imported can be checked at once, and tells what it could not take over.
+#[test]
+fn import_and_check() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let old = "# gbk: \u{fffd}\n[mysql-proxy]\nproxy-address = 0.0.0.0:1234\nproxy-backend-addresses = 10.0.0.1:3306\n\
+               proxy-read-only-backend-addresses = 10.0.0.2:3306@2\npwds = user1:+jKsgB3YAG8=\n";
+    // Comments may be in any encoding.
+    let bytes: Vec<u8> = old
+        .chars()
+        .map(|c| u8::try_from(c).unwrap_or(0xd6))
+        .collect();
+    fs::write(folder.path().join("old.cnf"), bytes).unwrap();
+    let (code, toml, err) = texts(&atlas(folder.path(), &["import-cnf", "old.cnf"], ""));
+    assert_eq!(
+        (code, err.as_str()),
+        (
+            0,
+            "atlas: made the key file atlas.key: keep it where the new configuration will be\n\
+             old.cnf:6: warning: pwds: everybody could decrypt the passwords of the original: they are encrypted anew, and better replaced\n"
+        )
+    );
+    assert!(
+        toml.contains("password = \"enc:v1:") && !toml.contains("+jKsgB3YAG8="),
+        "{toml}"
+    );
+    let key = folder.path().join("atlas.key");
+    assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
+    fs::write(folder.path().join("atlas.toml"), toml).unwrap();
+    let (code, out, _) = texts(&atlas(folder.path(), &["check"], ""));
+    assert!(code == 0 && out.ends_with("atlas.toml: ok\n"), "{out}");
+    // Another place for the key, and something that needs a hand.
+    fs::write(
+        folder.path().join("old.cnf"),
+        old.replace("+jKsgB3YAG8=", "nonsense"),
+    )
+    .unwrap();
+    let (code, toml, err) = texts(&atlas(
+        folder.path(),
+        &["import-cnf", "--key-file", "other.key", "old.cnf"],
+        "",
+    ));
+    assert_eq!(
+        (code, err.as_str()),
+        (
+            1,
+            "old.cnf:6: pwds: the password of account user1 cannot be decrypted: `atlas encrypt` makes a new value\n"
+        )
+    );
+    assert!(toml.contains("key_file = \"other.key\"\n"), "{toml}");
+    assert!(!folder.path().join("other.key").exists());
+    let (code, out, err) = texts(&atlas(folder.path(), &["import-cnf", "none.cnf"], ""));
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!(
+        err,
+        "atlas: none.cnf: No such file or directory (os error 2)\n"
+    );
+}
+
 #[test]
 fn usage() {
     let folder = tempfile::tempdir().unwrap();
@@ -292,8 +351,8 @@ fn usage() {
             "encrypt reads the password from standard input",
         ),
         (
-            &["import-cnf", "old.cnf"][..],
-            "this version does not have `import-cnf`",
+            &["import-cnf"][..],
+            "import-cnf needs the old configuration's file",
         ),
         (&["route"][..], "route needs a statement"),
         (&["check", "--what"][..], "invalid option '--what'"),

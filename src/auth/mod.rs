@@ -1,6 +1,7 @@
 //! Credentials and challenge logic of both sides, without sockets, clock or entropy.
 //!
-//! - [`Secret`]: a password in memory; [`SealKey`]: passwords as they may stand in a file.
+//! - [`Secret`]: a password in memory; [`SealKey`]: passwords as they may stand in a file; [`legacy_password`]: as the original
+//!   kept them.
 //! - [`native_scramble`], [`caching_sha2_scramble`], [`ed25519_sign`] and the `verify_*` functions: the arithmetic.
 //! - [`ServerAuth`]: Atlas as the server; decides about a client's log-in and COM_CHANGE_USER.
 //! - [`ClientAuth`]: Atlas as the client; logs in to a server.
@@ -9,6 +10,7 @@
 //! and their key is the configuration's business.
 
 mod client;
+mod legacy;
 mod plugin;
 mod rsa;
 mod scramble;
@@ -17,6 +19,7 @@ mod secret;
 mod server;
 
 pub use client::{AuthError, AuthStep, ClientAuth};
+pub use legacy::legacy_password;
 pub use plugin::Plugin;
 pub use scramble::{
     caching_sha2_scramble, ed25519_sign, native_scramble, nonce_from_random, verify_caching_sha2,

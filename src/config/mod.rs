@@ -33,6 +33,8 @@ pub use server::{
     ServerTls, ServerTlsMode,
 };
 pub use sharding::{Bound, Broadcast, Hash, KeyType, RangeConfig, ShardingConfig, TableConfig};
+pub(crate) use value::{host_address, listen_address, network, table_name};
+
 pub use user::{BackendAccount, Causal, Limits, ReadFrom, Sharing, UserConfig};
 
 /// Passwords are read here and used in `auth`, where they are at home.

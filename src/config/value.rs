@@ -84,7 +84,7 @@ pub(super) fn print_duration(value: Duration) -> String {
 }
 
 /// `0.0.0.0:1234`, `[::]:1234` or `unix:/path`.
-pub(super) fn listen_address(text: &str) -> Result<ListenAddress, String> {
+pub(crate) fn listen_address(text: &str) -> Result<ListenAddress, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return unix_path(path).map(ListenAddress::Unix);
     }
@@ -97,7 +97,7 @@ pub(super) fn listen_address(text: &str) -> Result<ListenAddress, String> {
 }
 
 /// `10.0.0.1:3306`, `[::1]:3306`, `db1.example:3306` or `unix:/path`. Without a port: 3306.
-pub(super) fn host_address(text: &str) -> Result<HostAddress, String> {
+pub(crate) fn host_address(text: &str) -> Result<HostAddress, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return unix_path(path).map(HostAddress::Unix);
     }
@@ -174,7 +174,7 @@ fn unix_path(path: &str) -> Result<PathBuf, String> {
 }
 
 /// `10.0.0.0/8`, `2001:db8::/32`, a single address, or the original's prefixes of one to three octets (`192.168.1`, `192.168.`).
-pub(super) fn network(text: &str) -> Result<IpNet, String> {
+pub(crate) fn network(text: &str) -> Result<IpNet, String> {
     let wrong = || {
         format!(
             "`{text}` is not a network: write \"10.0.0.0/8\", \"2001:db8::/32\", a single address, or leading octets such as \"192.168.1\""
@@ -262,7 +262,7 @@ pub(super) fn schema_name(text: &str) -> Result<String, String> {
 }
 
 /// `schema.table`.
-pub(super) fn table_name(text: &str) -> Result<(String, String), String> {
+pub(crate) fn table_name(text: &str) -> Result<(String, String), String> {
     let (schema, table) = text
         .split_once('.')
         .ok_or_else(|| format!("`{text}` is not a table: write schema.table"))?;

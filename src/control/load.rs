@@ -104,6 +104,14 @@ fn load(path: &Path, outside: Outside<'_>) -> Result<Config, LoadError> {
     Ok(config)
 }
 
+/// A file that may hold passwords, wiped when dropped.
+///
+/// # Errors
+/// The kernel's, or it is longer than any configuration.
+pub fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    read(path).map(|(text, _)| text)
+}
+
 /// The bytes (wiped when dropped: they hold passwords) and the permission bits of one and the same open file.
 fn read(path: &Path) -> io::Result<(Zeroizing<Vec<u8>>, u32)> {
     let file = File::open(path)?;

@@ -16,4 +16,4 @@ pub mod probe;
 pub mod signal;
 
 pub use key::encrypt;
-pub use load::{LoadError, key_file, load_config, load_config_alone};
+pub use load::{LoadError, key_file, load_config, load_config_alone, read_file};

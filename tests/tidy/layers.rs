@@ -13,6 +13,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("auth", &["wire"]),
     ("config", &["auth"]),
     ("metrics", &[]),
+    ("import", &["auth", "config"]),
     // Pure decisions. What a server said about itself (its capabilities, whose grammar it has) is kept by `pool`.
     ("pool", &["wire", "sql", "config"]),
     ("shard", &["sql", "wire", "config"]),
@@ -20,22 +21,23 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("snapshot", &["wire", "sql", "auth", "config", "shard", "route", "pool"]),
     ("session", &["wire", "sql", "auth", "config", "shard", "route", "pool", "snapshot"]),
     // The shell of the data plane.
-    ("worker", &["wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "snapshot", "session"]),
+    ("worker", &["wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "snapshot", "session"]),
     // The control plane.
     ("admin", &["wire", "sql", "auth", "config", "metrics", "snapshot", "session", "worker"]),
-    ("control", &["wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
+    ("control", &["wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
     // Bodies of the fuzz targets.
     ("fuzzing", &["wire", "sql", "config", "pool", "snapshot", "session"]),
     // Assembly.
     ("server", &["auth", "config", "metrics", "pool", "route", "snapshot", "session", "worker", "admin", "control"]),
-    ("cli", &["sql", "config", "route", "snapshot", "session", "control", "server"]),
+    ("cli", &["sql", "config", "import", "route", "snapshot", "session", "control", "server"]),
     ("lib", &[]),
     ("main", &[]),
 ];
 
 /// Rooms that decide or describe, and do nothing.
 const PURE: &[&str] = &[
-    "wire", "sql", "auth", "config", "metrics", "pool", "shard", "route", "session", "snapshot",
+    "wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "session",
+    "snapshot",
 ];
 
 /// What a pure room must not name: a path is banned with everything below it.
