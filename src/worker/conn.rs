@@ -2,7 +2,7 @@
 //! TLS when there is some. It knows nothing of the protocol.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use socket2::{SockRef, TcpKeepalive};
 
+use super::sys;
 use super::tls::TlsSession;
 
 /// A stream socket of either family.
@@ -33,6 +34,13 @@ impl Socket {
                 .with_retries(3);
             let _ = socket.set_tcp_keepalive(&keepalive);
             let _ = socket.set_tcp_user_timeout(Some(Duration::from_secs(60)));
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
         }
     }
 
@@ -62,19 +70,13 @@ impl Socket {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(buffer),
-            Self::Unix(stream) => stream.read(buffer),
-        }
+        sys::receive(self.fd(), buffer)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            Self::Unix(stream) => stream.write(bytes),
-        }
+        sys::send(self.fd(), bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -187,7 +189,7 @@ impl Conn {
     /// How long ago something was last sent; nothing is known of unix sockets.
     pub(super) fn since_last_sent(&self) -> Option<Duration> {
         match &self.socket {
-            Socket::Tcp(stream) => super::sys::since_last_sent(stream.as_fd()),
+            Socket::Tcp(stream) => sys::since_last_sent(stream.as_fd()),
             Socket::Unix(_) => None,
         }
     }

@@ -1,10 +1,10 @@
-//! What only the C library can do: pinning a thread to a core, raising the limit of descriptors, asking a socket when it was last
-//! written to.
+//! What only the C library and the kernel can do: pinning a thread to a core, raising the limit of descriptors, asking a socket
+//! when it was last written to, reading and writing sockets for as little as the kernel takes for it.
 //! The only unsafe code of Atlas.
 
 #![expect(
     unsafe_code,
-    reason = "sched_setaffinity, setrlimit and TCP_INFO have no safe interface in std"
+    reason = "sched_setaffinity, setrlimit, TCP_INFO and plain system calls have no safe interface in std"
 )]
 
 use std::io;
@@ -88,4 +88,72 @@ pub(super) fn since_last_sent(socket: BorrowedFd<'_>) -> Option<Duration> {
         )
     };
     (result == 0).then(|| Duration::from_millis(u64::from(info.tcpi_last_data_sent)))
+}
+
+/// Reads from a socket. The C library's `recv` is a place where a thread may be cancelled, which in a process of several threads
+/// costs it two locked instructions and four cold lines around every call; no thread of Atlas is ever cancelled.
+///
+/// # Errors
+/// The kernel's.
+#[inline]
+pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most `len` bytes to the buffer, which is exclusively borrowed; the null pointers say that the
+    // sender's address is not wanted.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_recvfrom,
+            socket.as_raw_fd(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            0,
+            std::ptr::null_mut::<libc::sockaddr>(),
+            std::ptr::null_mut::<libc::socklen_t>(),
+        )
+    };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes to a socket, as [`receive`] reads. A peer that is gone is an error and no signal.
+///
+/// # Errors
+/// The kernel's.
+#[inline]
+pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the kernel reads at most `len` bytes of the borrowed slice; the null pointer and 0 say that the socket is connected.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            socket.as_raw_fd(),
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            std::ptr::null::<libc::sockaddr>(),
+            0_usize,
+        )
+    };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn sockets_carry_bytes_and_errors() {
+        let (one, other) = UnixStream::pair().expect("a pair");
+        other.set_nonblocking(true).expect("a flag");
+        let mut buffer = [0; 8];
+        let error = receive(other.as_fd(), &mut buffer).expect_err("nothing is there");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(send(one.as_fd(), b"hello").expect("room"), 5);
+        assert_eq!(receive(other.as_fd(), &mut buffer[..2]).expect("bytes"), 2);
+        assert_eq!(receive(other.as_fd(), &mut buffer[2..]).expect("bytes"), 3);
+        assert_eq!(&buffer, b"hello\0\0\0");
+        drop(one);
+        assert_eq!(receive(other.as_fd(), &mut buffer).expect("the end"), 0);
+        let error = send(other.as_fd(), b"x").expect_err("nobody is there");
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
 }
