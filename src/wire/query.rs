@@ -11,7 +11,18 @@ use super::{Capabilities, Command, Malformed, Reader};
 ///
 /// # Errors
 /// Another command, or, under [`Capabilities::QUERY_ATTRIBUTES`], attributes that do not have their shape: MySQL answers 1835.
+#[inline]
 pub fn query_text(payload: &[u8], caps: Capabilities) -> Result<Range<usize>, Malformed> {
+    // As nearly all clients say it: without attributes, or with none.
+    match (payload, caps.contains(Capabilities::QUERY_ATTRIBUTES)) {
+        ([0x03, ..], false) => Ok(1..payload.len()),
+        ([0x03, 0, 1, ..], true) => Ok(3..payload.len()),
+        _ => text_behind_attributes(payload, caps),
+    }
+}
+
+#[cold]
+fn text_behind_attributes(payload: &[u8], caps: Capabilities) -> Result<Range<usize>, Malformed> {
     let mut r = Reader::new("COM_QUERY", payload);
     if r.u8("command")? != Command::Query.code() {
         return Err(r.malformed("command", "is not 03"));
