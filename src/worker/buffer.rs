@@ -57,6 +57,14 @@ impl Buffer {
             self.bytes = pool.take();
         }
         let wanted = total.max(self.len() + 1);
+        if self.bytes.len() - self.start < wanted {
+            self.make_room(wanted);
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    #[cold]
+    fn make_room(&mut self, wanted: usize) {
         if self.start > 0 && self.bytes.len() - self.start < wanted {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -65,7 +73,6 @@ impl Buffer {
         if self.bytes.len() < wanted {
             self.bytes.resize(wanted.max(self.bytes.len() * 2), 0);
         }
-        &mut self.bytes[self.end..]
     }
 
     /// Appends bytes that arrived elsewhere.
@@ -91,7 +98,12 @@ pub(super) struct Pool(Vec<Vec<u8>>);
 
 impl Pool {
     fn take(&mut self) -> Vec<u8> {
-        self.0.pop().unwrap_or_else(|| vec![0; SIZE])
+        self.0.pop().unwrap_or_else(Self::make)
+    }
+
+    #[cold]
+    fn make() -> Vec<u8> {
+        vec![0; SIZE]
     }
 
     fn give(&mut self, bytes: Vec<u8>) {

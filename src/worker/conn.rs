@@ -249,29 +249,8 @@ impl Conn {
     /// Reads once. A read that does not fill the buffer has emptied the socket, so no second one is spent on learning that;
     /// the next edge tells of more.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Received {
-        if let Some(tls) = &mut self.tls {
-            return match tls.read_from(&mut self.socket, buffer) {
-                Ok(outcome) => {
-                    self.may_read =
-                        outcome.more_possible || (outcome.bytes > 0 && self.peer_closed);
-                    self.flush();
-                    match outcome.bytes {
-                        0 if outcome.eof => Received::Closed,
-                        0 => Received::Nothing,
-                        n => {
-                            self.may_read |= outcome.eof;
-                            Received::Bytes(n)
-                        }
-                    }
-                }
-                Err(error) => {
-                    // The peer is told why, if it still listens.
-                    let _ = tls.flush_to(&mut self.socket);
-                    self.fault = Some(error.to_string().into());
-                    self.broken = true;
-                    Received::Closed
-                }
-            };
+        if self.tls.is_some() {
+            return self.read_tls(buffer);
         }
         loop {
             return match self.socket.read(buffer) {
@@ -294,17 +273,52 @@ impl Conn {
         }
     }
 
+    #[inline(never)]
+    fn read_tls(&mut self, buffer: &mut [u8]) -> Received {
+        let Some(tls) = &mut self.tls else {
+            return Received::Nothing;
+        };
+        match tls.read_from(&mut self.socket, buffer) {
+            Ok(outcome) => {
+                self.may_read = outcome.more_possible || (outcome.bytes > 0 && self.peer_closed);
+                self.flush();
+                match outcome.bytes {
+                    0 if outcome.eof => Received::Closed,
+                    0 => Received::Nothing,
+                    n => {
+                        self.may_read |= outcome.eof;
+                        Received::Bytes(n)
+                    }
+                }
+            }
+            Err(error) => {
+                // The peer is told why, if it still listens.
+                let _ = tls.flush_to(&mut self.socket);
+                self.fault = Some(error.to_string().into());
+                self.broken = true;
+                Received::Closed
+            }
+        }
+    }
+
     /// Writes, keeping what the peer does not take. Errors show at the next read.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         if self.tls.is_none() && self.out_start == self.out.len() && self.may_write {
-            rest = match self.write_plain(rest) {
-                Ok(n) => rest.get(n..).unwrap_or_default(),
+            match self.write_plain(bytes) {
+                Ok(n) if n == bytes.len() => return,
+                Ok(n) => rest = bytes.get(n..).unwrap_or_default(),
                 Err(()) => return,
-            };
+            }
         }
-        if !rest.is_empty() {
-            self.out.extend_from_slice(rest);
+        self.keep(rest);
+    }
+
+    /// Bytes for TLS, or for a peer that takes no more now.
+    #[inline(never)]
+    fn keep(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.out.extend_from_slice(bytes);
             if self.tls.is_some() {
                 self.flush();
             }
