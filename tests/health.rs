@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::{
-    Atlas, Bed, Config, Kind, Login, Node, Scripted, Wire, config_for, eventually, http_get,
-    http_of,
+    Atlas, Bed, Config, Kind, Login, Node, Scripted, ScriptedRole, Wire, config_for, eventually,
+    http_get, http_of,
 };
 
 /// Checks that are quick, so that states come soon.
@@ -107,6 +107,44 @@ fn a_server_that_accepts_and_hangs_is_down() {
         "{}",
         stage.atlas.log()
     );
+    stage.assert_reads(&[Node::Replica1]);
+}
+
+/// While replication is being stopped, servers answer everything but the question for it: such a replica serves no reads, and is
+/// not down.
+#[test]
+fn a_replica_that_does_not_answer_for_its_replication() {
+    let bed = Bed::mariadb();
+    let role = ScriptedRole {
+        version: "5.7.44",
+        ..ScriptedRole::default()
+    };
+    let silent = Scripted::start_as(role, |talk, arrival| {
+        if arrival.sql() != "SHOW SLAVE STATUS" {
+            talk.ok();
+        }
+    });
+    let replicas = format!(
+        "replicas = [\"{}\", \"{}\"]",
+        silent.address(),
+        bed.address(Node::Replica1)
+    );
+    let monitor = MONITOR.replace("2s", "200ms");
+    let stage = Stage::new(bed, &monitor, |config| config.group(&replicas));
+    let is = |name: &str, value: &str| {
+        let metrics = http_get(stage.http, "/metrics").1;
+        let address = silent.address();
+        let line = format!(
+            "atlas_backend_{name}{{group=\"main\",address=\"{address}\",role=\"replica\"}} {value}\n"
+        );
+        metrics.contains(&line)
+    };
+    eventually("it serves no reads", || is("serving", "0"));
+    // As many checks as would take it out, were it down.
+    let asked = || silent.statements().len();
+    let before = asked();
+    eventually("it is asked on", || asked() > before + 5);
+    assert!(is("up", "1") && is("serving", "0"), "{}", stage.atlas.log());
     stage.assert_reads(&[Node::Replica1]);
 }
 

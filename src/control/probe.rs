@@ -284,7 +284,10 @@ impl Prober {
         let now = self.gate.note(said, Instant::now(), primary_seen, &policy);
         let lag = match said {
             Replication::Behind(_) | Replication::Disconnected => self.gate.lag(primary_seen),
-            Replication::Stopped | Replication::Absent | Replication::Hidden => None,
+            Replication::Stopped
+            | Replication::Absent
+            | Replication::Hidden
+            | Replication::Silent => None,
         };
         self.published().set_freshness(now);
         self.published().set_lag(lag);
@@ -314,7 +317,10 @@ impl Prober {
     fn tell_of_hidden(&mut self, said: Replication, why: &str, policy: &LagPolicy) {
         let is_hidden = match said {
             Replication::Hidden | Replication::Absent => true,
-            Replication::Behind(_) | Replication::Disconnected | Replication::Stopped => false,
+            Replication::Behind(_)
+            | Replication::Disconnected
+            | Replication::Stopped
+            | Replication::Silent => false,
         };
         if !is_hidden || std::mem::replace(&mut self.is_hidden, is_hidden) {
             self.is_hidden = is_hidden;
@@ -369,18 +375,16 @@ impl Prober {
         let deadline = Instant::now() + self.monitor().timeout;
         let resolved = self.resolve(deadline)?;
         let asks_replication = self.lag_policy.is_some();
-        if let Some(connection) = &mut self.connection {
-            let leads_there = connection
-                .peer
-                .is_none_or(|peer| self.name.is_none() || resolved.contains(&peer));
-            if leads_there && let Ok(findings) = connection.examine(asks_replication, deadline) {
-                let mut facts = connection.facts.clone();
-                facts.ansi_quotes = findings.ansi_quotes;
-                self.publish(facts);
-                return Ok(findings);
-            }
-            // The server may have restarted or moved; a new connection tells.
-            self.connection = None;
+        let leads_there = |connection: &Connection| {
+            let peer = connection.peer.filter(|_| self.name.is_some());
+            peer.is_none_or(|peer| resolved.contains(&peer))
+        };
+        // If it does not answer, the server may have restarted or moved: a new connection tells.
+        if let Some(mut connection) = self.connection.take().filter(leads_there)
+            && let Ok(findings) = connection.examine(asks_replication, deadline)
+        {
+            self.keep(connection, &findings);
+            return Ok(findings);
         }
         let group = self.group_index();
         let target = Target {
@@ -395,11 +399,18 @@ impl Prober {
             self.move_to(peer);
         }
         let findings = connection.examine(asks_replication, deadline)?;
+        self.keep(connection, &findings);
+        Ok(findings)
+    }
+
+    /// Publishes what was learnt of the server itself, and keeps the connection for the next check.
+    fn keep(&mut self, connection: Connection, findings: &Findings) {
         let mut facts = connection.facts.clone();
         facts.ansi_quotes = findings.ansi_quotes;
         self.publish(facts);
-        self.connection = Some(connection);
-        Ok(findings)
+        if !connection.is_spent {
+            self.connection = Some(connection);
+        }
     }
 
     /// The addresses of the host's name, the one in use first; none when it has no name.

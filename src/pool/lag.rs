@@ -16,6 +16,8 @@ pub enum Replication {
     Absent,
     /// It does not tell: the account may not ask.
     Hidden,
+    /// It was asked and did not answer in time, though it answers other questions: so it is while replication is being stopped.
+    Silent,
 }
 
 /// Whether a replica's data are fresh enough.
@@ -125,6 +127,7 @@ impl LagGate {
                 Freshness::Stopped
             }
             Replication::Absent if self.has_replicated || policy.is_strict => Freshness::Unknown,
+            Replication::Silent => Freshness::Unknown,
             Replication::Hidden if policy.is_strict => Freshness::Unknown,
             Replication::Absent | Replication::Hidden => Freshness::Fresh,
         };
@@ -296,6 +299,16 @@ mod tests {
         // One whose replication was taken away is detached.
         let said = [lags(&[0]), vec![Absent]].concat();
         assert_eq!(Replica::new(POLICY).all(&said), [Fresh, Unknown]);
+    }
+
+    #[test]
+    fn who_does_not_answer_is_out_until_it_does() {
+        let said = [lags(&[0]), vec![Replication::Silent], lags(&[0, 0])].concat();
+        assert_eq!(
+            Replica::new(POLICY).all(&said),
+            [Fresh, Unknown, Unknown, Fresh]
+        );
+        assert_eq!(Replica::new(POLICY).all(&[Replication::Silent]), [Unknown]);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(super) struct Connection {
     pub(super) facts: ServerFacts,
     /// Where it leads; nothing for unix sockets.
     pub(super) peer: Option<SocketAddr>,
+    /// It must not be asked again.
+    pub(super) is_spent: bool,
 }
 
 /// What a server answers to a statement.
@@ -118,6 +120,7 @@ impl Connection {
                         link,
                         facts: ready.facts,
                         peer,
+                        is_spent: false,
                     });
                 }
                 Step::Failed(Failure::Refused { code, message, .. }) => {
@@ -154,8 +157,15 @@ impl Connection {
             Answer::Refused { .. } | Answer::Done => None,
         };
         let replication = if asks_replication {
-            let answer = self.ask(replication::question(&self.facts), deadline)?;
-            Some(replication::read(&answer))
+            match self.ask(replication::question(&self.facts), deadline) {
+                Ok(answer) => Some(replication::read(&answer)),
+                Err(Fault::Down(why)) => {
+                    // An answer may still come, and would be taken for the next one's.
+                    self.is_spent = true;
+                    Some((Replication::Silent, why))
+                }
+                Err(other) => return Err(other),
+            }
         } else {
             None
         };
