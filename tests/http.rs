@@ -122,7 +122,11 @@ fn a_service_manager_is_told() {
     client.ok("BEGIN");
     atlas.signal("TERM");
     // While a transaction is still open.
-    assert!(heard().starts_with("STOPPING=1\n"));
+    let told = heard();
+    assert!(
+        told.starts_with("STOPPING=1\n") && told.ends_with("\nEXTEND_TIMEOUT_USEC=40000000"),
+        "{told}"
+    );
     client.ok("COMMIT");
     assert!(atlas.wait(Duration::from_secs(10)).success());
 }

@@ -6,16 +6,23 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
 
 /// Clients are accepted.
 pub fn ready(status: &str) {
     tell(&format!("READY=1\nSTATUS={status}"));
 }
 
-/// The stop has begun.
-pub fn stopping(status: &str) {
-    tell(&format!("STOPPING=1\nSTATUS={status}"));
+/// The stop has begun and may take so long, whatever the manager's own limit says.
+pub fn stopping(status: &str, at_most: Duration) {
+    let limit = at_most.saturating_add(MARGIN).as_micros();
+    tell(&format!(
+        "STOPPING=1\nSTATUS={status}\nEXTEND_TIMEOUT_USEC={limit}"
+    ));
 }
+
+/// What a stop takes beyond the time that transactions are given.
+const MARGIN: Duration = Duration::from_secs(10);
 
 fn tell(message: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else {

@@ -220,8 +220,9 @@ impl Prober {
         match outcome {
             Ok(findings) => {
                 self.is_refused = false;
-                self.answered();
+                // First how fresh it is: one that comes back is to be known for what it is when the first read looks.
                 self.note_replication(findings.replication);
+                self.answered();
             }
             Err(Fault::Refused { code, message }) if code != SHUTDOWN => {
                 let told = format!("{code} {message}");
@@ -231,8 +232,8 @@ impl Prober {
                         self.address()
                     );
                 }
-                self.answered();
                 self.note_replication(Some((Replication::Hidden, told)));
+                self.answered();
             }
             Err(Fault::Ours(why)) => log::warn!("cannot check {}: {why}", self.address()),
             Err(Fault::Refused { message: why, .. } | Fault::Down(why)) => self.failed(&why),

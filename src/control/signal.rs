@@ -30,7 +30,8 @@ pub fn start(shared: Arc<Shared>, forced: Arc<AtomicBool>) -> std::io::Result<()
                         is_draining = true;
                         // Before clients are refused: who sends them here is told first.
                         shared.condition.set_draining();
-                        notify::stopping("letting transactions end");
+                        let limit = shared.snapshot.config.server.drain_timeout;
+                        notify::stopping("letting transactions end", limit);
                         log::info!(
                             "stopping: {} clients, open transactions may end",
                             shared.clients()

@@ -21,8 +21,6 @@ pub enum Outcome {
     Answered,
     /// It did not, in time or at all.
     Failed,
-    /// Nothing was learnt of it: what failed was here.
-    Undecided,
 }
 
 /// What a check changed.
@@ -43,14 +41,13 @@ pub struct Health {
 }
 
 impl Health {
-    /// Notes a check. `is_up` is what everyone believes of the server: traffic may have taken it out since the last check, and
+    /// Notes a check that has learnt something. `is_up` is what everyone believes of the server: traffic may have taken it out since the last check, and
     /// then only checks made after that bring it back.
     pub fn note(&mut self, outcome: Outcome, is_up: bool, pace: &Pace) -> Option<Change> {
         if self.was_up && !is_up {
             self.successes = 0;
         }
         let change = match outcome {
-            Outcome::Undecided => None,
             Outcome::Answered => {
                 self.failures = 0;
                 self.successes = self.successes.saturating_add(1);
@@ -128,7 +125,7 @@ impl Ramp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Outcome::{Answered, Failed, Undecided};
+    use Outcome::{Answered, Failed};
 
     const PACE: Pace = Pace {
         interval: Duration::from_millis(1000),
@@ -166,11 +163,6 @@ mod tests {
                     Failed, Failed,
                 ],
                 &[(3, Change::Down), (7, Change::Up), (10, Change::Down)],
-            ),
-            // What failed here says nothing, for nor against.
-            (
-                &[Answered, Failed, Undecided, Failed, Undecided, Failed],
-                &[(5, Change::Down)],
             ),
         ] {
             assert_eq!(changes(outcomes, true), wanted, "{outcomes:?}");
