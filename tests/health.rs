@@ -96,7 +96,7 @@ fn a_server_that_accepts_and_hangs_is_down() {
         bed.address(Node::Replica1)
     );
     hung.fall_silent();
-    let monitor = MONITOR.replace("2s", "200ms");
+    let monitor = MONITOR.replace("2s", "1s");
     let stage = Stage::new(bed, &monitor, |config| config.group(&replicas));
     let line = format!("address=\"{}\",role=\"replica\"}} 0\n", hung.address());
     eventually("the hung server is out", || {
@@ -129,7 +129,7 @@ fn a_replica_that_does_not_answer_for_its_replication() {
         silent.address(),
         bed.address(Node::Replica1)
     );
-    let monitor = MONITOR.replace("2s", "200ms");
+    let monitor = MONITOR.replace("2s", "1s");
     let stage = Stage::new(bed, &monitor, |config| config.group(&replicas));
     let is = |name: &str, value: &str| {
         let metrics = http_get(stage.http, "/metrics").1;
@@ -143,7 +143,7 @@ fn a_replica_that_does_not_answer_for_its_replication() {
     // As many checks as would take it out, were it down.
     let asked = || silent.statements().len();
     let before = asked();
-    eventually("it is asked on", || asked() > before + 5);
+    eventually("it is asked on", || asked() > before + 3);
     assert!(is("up", "1") && is("serving", "0"), "{}", stage.atlas.log());
     stage.assert_reads(&[Node::Replica1]);
 }
@@ -202,7 +202,7 @@ mod own_bed {
     #[test]
     fn dead_replicas_leave_and_return() {
         for kind in [Kind::MariaDb, Kind::MySql] {
-            let monitor = MONITOR.replace("2s", "500ms");
+            let monitor = MONITOR.replace("2s", "1s");
             let stage = Stage::new(Bed::own(kind), &monitor, |config| config);
             stage.assert_reads(&Node::REPLICAS);
 
