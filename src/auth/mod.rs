@@ -18,6 +18,9 @@ mod sealed;
 mod secret;
 mod server;
 
+#[cfg(test)]
+pub(crate) use rsa::testing::ServerKey;
+
 pub use client::{AuthError, AuthStep, ClientAuth};
 pub use legacy::legacy_password;
 pub use plugin::Plugin;

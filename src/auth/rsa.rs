@@ -91,20 +91,20 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 
 /// A server's side of the key exchange, for tests.
 #[cfg(test)]
-pub(super) mod testing {
+pub(crate) mod testing {
     use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
     use aws_lc_rs::rsa::{
         KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey,
     };
 
-    pub(in crate::auth) struct ServerKey {
+    pub(crate) struct ServerKey {
         /// As the server sends it.
-        pub(in crate::auth) pem: Vec<u8>,
+        pub(crate) pem: Vec<u8>,
         private: OaepPrivateDecryptingKey,
     }
 
     impl ServerKey {
-        pub(in crate::auth) fn generate() -> Self {
+        pub(crate) fn generate() -> Self {
             let private = PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap();
             let der: PublicKeyX509Der<'_> = private.public_key().as_der().unwrap();
             let mut pem = b"-----BEGIN PUBLIC KEY-----\n".to_vec();
@@ -120,7 +120,7 @@ pub(super) mod testing {
         }
 
         /// What the server reads: the password and its zero byte.
-        pub(in crate::auth) fn decrypt(&self, sent: &[u8], nonce: &[u8; 20]) -> Vec<u8> {
+        pub(crate) fn decrypt(&self, sent: &[u8], nonce: &[u8; 20]) -> Vec<u8> {
             let mut plain = vec![0; self.private.min_output_size()];
             let plain = self
                 .private

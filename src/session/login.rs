@@ -420,3 +420,6 @@ impl Session {
         self.note_loss(role);
     }
 }
+
+#[cfg(test)]
+mod tests;

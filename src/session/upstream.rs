@@ -396,3 +396,6 @@ fn refused(payload: &[u8]) -> Option<Failure> {
         message: String::from_utf8_lossy(err.message).into_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;
