@@ -4,11 +4,16 @@
 //! A new target is a function here, a file of three lines in `fuzz/fuzz_targets`, and a folder of seeds.
 
 pub(crate) mod reply;
+mod session;
 mod sql;
+mod state;
 mod wire;
+mod worker;
 
 pub use reply::session_reply;
+pub use session::session_bytes;
 pub use sql::sql_statement;
+pub use state::session_state;
 pub use wire::{wire_execute, wire_login, wire_reply};
 
 /// Runs a target's body on its seeds.

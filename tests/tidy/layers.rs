@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("admin", &["wire", "sql", "auth", "config", "metrics", "snapshot", "session", "worker"]),
     ("control", &["wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
     // Bodies of the fuzz targets.
-    ("fuzzing", &["wire", "sql", "config", "pool", "snapshot", "session"]),
+    ("fuzzing", &["wire", "sql", "auth", "config", "pool", "snapshot", "session"]),
     // Assembly.
     ("server", &["auth", "config", "metrics", "pool", "route", "snapshot", "session", "worker", "admin", "control"]),
     ("cli", &["sql", "config", "import", "route", "snapshot", "session", "control", "server"]),
