@@ -92,7 +92,9 @@ impl<'a> List<'a, '_> {
             name = c.span(start, c.last_end());
         }
         eat_equal(c)?;
-        let value = value::read(c, self.d, self.sink)?;
+        let mut value = value::read(c, self.d, self.sink)?;
+        // Said again it stands without quotes.
+        value.replayable &= is_bare(name);
         (self.sink)(Effect::SetVariable { scope, name, value });
         Some(())
     }
@@ -208,6 +210,12 @@ fn is_plain(name: &[u8]) -> bool {
     !name
         .iter()
         .any(|b| matches!(b, b'\'' | b'"' | b'`' | b'\\'))
+}
+
+/// True if a name, or one in two parts, reads the same without quotes.
+fn is_bare(name: &[u8]) -> bool {
+    name.iter()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.'))
 }
 
 fn skip(c: &mut Cursor<'_>) {

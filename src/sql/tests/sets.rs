@@ -321,6 +321,9 @@ fn values_that_would_be_others_elsewhere_are_marked() {
             &["@a b = 1", "@c = 2", "@d = 3"],
         ),
         ("SET @`a``b` = 1", &["@a``b =  !", "Opaque"]),
+        // No variable is called so; a name is said again without quotes.
+        ("SET `a b` = 1, `c` = 2", &["a b = 1 !", "c = 2"]),
+        ("SET a.`b c` = 1, x.y = 2", &["a.`b c` = 1 !", "x.y = 2"]),
     ]);
 }
 
