@@ -239,7 +239,7 @@ class Results:
         self.rows[key] = verdict
         with open(self.path, "a") as file:
             file.write("\t".join([*key, verdict, f"{seconds:.1f}", wrong]) + "\n")
-        output = f"{self.outputs}/{'.'.join(key)}"
+        output = f"{self.outputs}/{'.'.join(key).replace('/', '-')}"
         if verdict in ("pass", "skip"):
             if os.path.exists(output):
                 os.remove(output)
