@@ -68,6 +68,11 @@ impl Dialect {
 }
 
 impl Charset {
+    /// True for the sets in which a byte below 0x80 may belong to a longer character.
+    pub(super) const fn is_wide(self) -> bool {
+        !matches!(self, Self::Plain | Self::SingleByte { .. })
+    }
+
     /// The set with this name, as in `SET NAMES name`; unknown names are [`Charset::Plain`].
     #[must_use]
     pub fn from_name(name: &[u8]) -> Self {

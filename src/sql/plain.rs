@@ -8,7 +8,7 @@
 
 use super::function::{self, Class};
 use super::word;
-use super::{Charset, Dialect, Kind};
+use super::{Dialect, Kind};
 use memchr::memchr2;
 
 /// [`Kind::Read`] or [`Kind::Write`] for a text that is one such statement without any traits or hint; `None` for any other text,
@@ -250,7 +250,6 @@ fn name_end(sql: &[u8], from: usize, d: &Dialect) -> Option<usize> {
     let end = from + memchr2(b'`', 0, sql.get(from..)?)?;
     let is_simple = sql[end] == b'`' && sql.get(end + 1) != Some(&b'`');
     // In some character sets the second byte of a character may look like the quote.
-    let is_clear = matches!(d.charset, Charset::Plain | Charset::SingleByte { .. })
-        || sql.get(from..end)?.is_ascii();
+    let is_clear = !d.charset.is_wide() || sql.get(from..end)?.is_ascii();
     (is_simple && is_clear).then_some(end + 1)
 }

@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use super::effects::assigned;
 use super::scan::Tok;
 use super::value;
-use super::{Dialect, Effect, Scope};
+use super::{Dialect, Effect, Scope, Traits};
 
 /// Reads what stands behind SET, to the end of the statement.
 pub(super) fn assignments<'a>(c: &mut Cursor<'a>, d: &Dialect, sink: &mut dyn FnMut(Effect<'a>)) {
@@ -57,7 +57,9 @@ impl<'a> List<'a, '_> {
         eat_equal(c)?;
         let value = value::read(c, self.d, self.sink)?;
         let name = super::cursor::unquoted(variable.strip_prefix(b"@").unwrap_or(variable));
-        if is_plain(name) {
+        // In a set where quotes may be halves of characters only a plain name can be put between them.
+        let is_clear = !self.d.charset.is_wide() || name.is_ascii();
+        if is_plain(name) && is_clear {
             (self.sink)(Effect::SetUserVariable { name, value });
         } else {
             assigned(variable, self.sink);
@@ -133,7 +135,8 @@ impl<'a> List<'a, '_> {
         if c.eat_word("role") {
             let start = c.start();
             skip(c);
-            (self.sink)(Effect::SetRole(c.span(start, c.last_end())));
+            let text = whole(c, start)?;
+            (self.sink)(Effect::SetRole(text));
             return Some(());
         }
         if c.is_word("default") {
@@ -146,10 +149,8 @@ impl<'a> List<'a, '_> {
 
     fn transaction(&mut self, c: &mut Cursor<'a>, scope: Scope, start: usize) -> Option<()> {
         skip(c);
-        (self.sink)(Effect::SetTransaction {
-            scope,
-            text: c.span(start, c.last_end()),
-        });
+        let text = whole(c, start)?;
+        (self.sink)(Effect::SetTransaction { scope, text });
         Some(())
     }
 
@@ -222,6 +223,14 @@ fn skip(c: &mut Cursor<'_>) {
     while !c.is_at_end() {
         c.step();
     }
+}
+
+/// The text from `start` up to where the cursor is, if it means the same by itself: it ends, and with no two dashes, which would
+/// begin a comment there.
+fn whole<'a>(c: &Cursor<'a>, start: usize) -> Option<&'a [u8]> {
+    let text = c.span(start, c.last_end());
+    let is_whole = !c.found().contains(Traits::UNTERMINATED) && !text.ends_with(b"--");
+    is_whole.then_some(text)
 }
 
 fn skip_to_comma(c: &mut Cursor<'_>) {

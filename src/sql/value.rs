@@ -7,7 +7,7 @@ use super::function::{self, Class};
 use super::keyword::Kw;
 use super::scan::Tok;
 use super::word::{self, Word};
-use super::{Dialect, Effect, Value};
+use super::{Dialect, Effect, Traits, Value};
 
 /// Reads the value that starts here, up to the comma or the end. Assignments inside it (`@x := 1`) are
 /// reported; `None` if there is no value.
@@ -59,7 +59,11 @@ pub(super) fn read<'a>(
     let text = c.span(start, end);
     (!text.is_empty()).then_some(Value {
         text,
-        replayable: value.replayable && value.depth == 0,
+        // What does not end fails, and would swallow what is put behind it; two dashes at an end begin a comment.
+        replayable: value.replayable
+            && value.depth == 0
+            && !c.found().contains(Traits::UNTERMINATED)
+            && !text.ends_with(b"--"),
         user_vars: value.user_vars,
     })
 }

@@ -303,7 +303,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn has_wide_chars(&self) -> bool {
-        !matches!(self.d.charset, Charset::Plain | Charset::SingleByte { .. })
+        self.d.charset.is_wide()
     }
 
     #[inline]

@@ -235,6 +235,11 @@ fn names_in_other_quotes_and_character_sets() {
     let gbk = with_charset(MARIADB, Charset::Gbk);
     let found = of(b"SET @a = '\xbf\x5c', @b = 1", &gbk);
     assert_eq!(found.len(), 2);
+    // Between backquotes the last byte of this name would take the closing one for its second half.
+    assert_eq!(of(b"SET @a\xe2 = 1", &gbk).last().unwrap(), "Opaque");
+    assert_eq!(of(b"SET @a\xe2 = 1", &MARIADB).len(), 1);
+    assert_eq!(of(b"SET @a = 'x", &MARIADB), ["@a = 'x !"]);
+    assert_eq!(of(b"SET @a = 1---- x", &MARIADB), ["@a = 1-- !"]);
     // What can be read in two ways may do more than is seen.
     assert_eq!(
         of(
