@@ -202,7 +202,8 @@ fn next_is_set(c: &mut Cursor<'_>) -> bool {
 #[expect(clippy::option_option, reason = "no name at all is not DEFAULT")]
 fn name_or_default<'a>(c: &mut Cursor<'a>) -> Option<Option<&'a [u8]>> {
     let is_default = c.is_word("default");
-    let name = c.eat_name()?;
+    // Said again it stands without quotes. No set has a name that needs them.
+    let name = c.eat_name().filter(|name| is_bare(name))?;
     Some((!is_default).then_some(name))
 }
 
@@ -215,8 +216,8 @@ fn is_plain(name: &[u8]) -> bool {
 
 /// True if a name, or one in two parts, reads the same without quotes.
 fn is_bare(name: &[u8]) -> bool {
-    name.iter()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.'))
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.');
+    !name.is_empty() && name.iter().all(is_part)
 }
 
 fn skip(c: &mut Cursor<'_>) {
