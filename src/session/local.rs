@@ -64,7 +64,7 @@ impl Session {
 
     /// The answer to `Output::Kill`.
     pub fn on_kill_done(&mut self, found: bool, out: &mut Outputs) {
-        let Some(id) = self.killing.take() else {
+        let Some(id) = self.take_kill() else {
             return;
         };
         if found {
@@ -76,9 +76,15 @@ impl Session {
 
     /// The other answer to `Output::Kill`: the client is another account's.
     pub fn on_kill_refused(&mut self, out: &mut Outputs) {
-        if let Some(id) = self.killing.take() {
+        if let Some(id) = self.take_kill() {
             self.refuse(&Fault::NotOwner(id), 1, out);
         }
+    }
+
+    /// The id whose kill is answered now; `None` where the session has ended meanwhile and said its last.
+    fn take_kill(&mut self) -> Option<u32> {
+        let id = self.killing.take()?;
+        (!self.is_closed()).then_some(id)
     }
 
     /// `EXPLAIN ROUTE statement`.
