@@ -18,17 +18,17 @@ pub(super) fn plain_kind(sql: &[u8], d: &Dialect) -> Option<Kind> {
     while is_blank(*sql.get(at)?) {
         at += 1;
     }
-    let kind = match fold(sql.get(at..at + 6)?) {
-        word if word == fold(b"select") => Kind::Read,
-        word if word == fold(b"insert") || word == fold(b"update") || word == fold(b"delete") => {
-            Kind::Write
-        }
+    // The first word and what stands behind it, read at once.
+    let head: &[u8; 8] = sql.get(at..)?.first_chunk()?;
+    let kind = match six_letters(*head) {
+        SELECT => Kind::Read,
+        INSERT | UPDATE | DELETE => Kind::Write,
         _ => return None,
     };
-    at += 6;
-    if !is_blank(*sql.get(at)?) {
+    if !is_blank(head[6]) {
         return None;
     }
+    at += 7;
     while let Some(&b) = sql.get(at) {
         match ACTION[usize::from(b)] {
             Action::Pass => at += 1,
@@ -113,16 +113,15 @@ const fn is_blank(b: u8) -> bool {
     matches!(b, b'\t'..=b'\r' | b' ')
 }
 
-/// Six bytes as one number, the same for a letter in either case; nothing else is the same as a letter.
-const fn fold(word: &[u8]) -> u64 {
-    let mut value = 0;
-    let mut i = 0;
-    while i < word.len() {
-        value = value << 8 | (word[i] | 0x20) as u64;
-        i += 1;
-    }
-    value
+/// The first six bytes as one number, the same for a letter in either case; nothing else is the same as a letter.
+const fn six_letters(bytes: [u8; 8]) -> u64 {
+    (u64::from_le_bytes(bytes) | 0x2020_2020_2020) & 0xffff_ffff_ffff
 }
+
+const SELECT: u64 = six_letters(*b"select  ");
+const INSERT: u64 = six_letters(*b"insert  ");
+const UPDATE: u64 = six_letters(*b"update  ");
+const DELETE: u64 = six_letters(*b"delete  ");
 
 /// The words that mean something wherever they stand.
 const WORDS: [&str; 9] = [
