@@ -147,6 +147,9 @@ impl Session {
 
     /// The last-moment check found that the connection's host is not the primary: nothing was sent.
     pub fn on_write_refused(&mut self, cx: &Cx<'_>, host: HostId, out: &mut Outputs) {
+        if self.is_closed() {
+            return;
+        }
         // The connection waits for what was not sent.
         out.push(Output::CloseBackend {
             role: Role::Primary,
