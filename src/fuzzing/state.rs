@@ -1,6 +1,6 @@
 //! The fuzz target of replays: whatever a client sets, what is said to the other connection can be said, and says the same.
 
-use super::worker::{Sent, Worker, commands};
+use super::worker::{Worker, commands};
 use crate::session::Role;
 
 /// A byte of choices as in `session_bytes`, then statements, one a line, which all succeed on the primary. What is replayed on a
@@ -38,28 +38,34 @@ pub fn session_state(data: &[u8]) {
     }
 }
 
-/// What a replica is told before the first read of a client that has said this; `None` if the read goes to the primary.
+/// What a replica has been told when a client that has said this reads; `None` if the read goes to the primary.
 fn replays(choice: u8, says: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let mut worker = Worker::new(choice);
     worker.log_in(b"app", choice & 32 != 0);
-    for payload in says.iter().take(50) {
+    let read = b"\x03SELECT 1".to_vec();
+    let mut told = Vec::new();
+    let mut has_read = false;
+    for payload in says.iter().take(50).chain([&read]) {
+        has_read = false;
+        let connections = worker.opened[Role::Replica as usize];
         worker.command(payload);
-        worker.settle();
+        let sent = worker.settle();
         if !worker.session.is_logged_in() {
             return None;
         }
-    }
-    worker.command(b"\x03SELECT 1");
-    let sent = worker.settle();
-    let goes_to_replica = |sent: &&Sent| sent.role == Role::Replica;
-    let mut told = Vec::new();
-    for sent in sent.iter().filter(goes_to_replica) {
-        if !sent.own {
-            return Some(told);
+        if worker.opened[Role::Replica as usize] != connections {
+            // Another connection, which knows nothing yet.
+            told.clear();
         }
-        told.extend(commands(&sent.bytes).into_iter().map(<[u8]>::to_vec));
+        for sent in sent.iter().filter(|sent| sent.role == Role::Replica) {
+            if sent.own {
+                told.extend(commands(&sent.bytes).into_iter().map(<[u8]>::to_vec));
+            } else {
+                has_read = true;
+            }
+        }
     }
-    None
+    has_read.then_some(told)
 }
 
 #[cfg(test)]

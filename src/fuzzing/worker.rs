@@ -55,6 +55,8 @@ pub(super) struct Worker {
     /// The servers' bytes that are not dealt with.
     pub(super) server: [Vec<u8>; 2],
     pub(super) links: [Link; 2],
+    /// How many connections of each role have been opened.
+    pub(super) opened: [u32; 2],
     /// The sequence id of a server's next packet.
     seq: [u8; 2],
     /// What went to the client last.
@@ -129,6 +131,7 @@ impl Worker {
             client: Vec::new(),
             server: [Vec::new(), Vec::new()],
             links: [Link::Absent; 2],
+            opened: [0; 2],
             seq: [1; 2],
             to_client: Vec::new(),
             kill_asked: false,
@@ -193,6 +196,7 @@ impl Worker {
             return;
         }
         self.links[role as usize] = Link::Ready;
+        self.opened[role as usize] += 1;
         self.server[role as usize].clear();
         let mut ok = Vec::new();
         let packet = OkPacket {
