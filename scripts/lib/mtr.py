@@ -85,10 +85,9 @@ class Server:
         return done.stdout.decode(errors="replace")
 
     def reset(self, kill_sleepers):
-        sleepers = "" if kill_sleepers else "AND command <> 'Sleep'"
         seen = self.sql(
-            f"""SELECT 'kill', id FROM information_schema.processlist
-                WHERE id <> CONNECTION_ID() AND user NOT IN ('system user', 'event_scheduler', 'mtr_monitor') {sleepers};
+            f"""SELECT IF(command = 'Sleep', 'sleeper', 'busy'), id FROM information_schema.processlist
+                WHERE id <> CONNECTION_ID() AND user NOT IN ('system user', 'event_scheduler', 'mtr_monitor');
                 SELECT 'schema', schema_name FROM information_schema.schemata;
                 SELECT 'account', CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.global_priv WHERE user NOT IN ('root', 'mariadb.sys', 'mysql', 'mtr_monitor')
                 OR user = 'root' AND host NOT IN ('localhost', '127.0.0.1', '::1', '%', @@hostname);
@@ -99,13 +98,15 @@ class Server:
         before, variables = seen.split("globals\n", 1)
         found = [line.split("\t", 1) for line in before.splitlines() if "\t" in line]
         of = lambda kind: [value.replace("\\\\", "\\") for (key, value) in found if key == kind]
-        todo = [f"KILL {id}" for id in of("kill")]
+        settings = list(self.changed_globals(dict(line.split("\t", 1) for line in variables.splitlines() if "\t" in line)))
+        # Connections that began under other settings keep them.
+        todo = [f"KILL {id}" for id in of("busy") + (of("sleeper") if kill_sleepers or settings else [])]
         todo += ["SET SESSION foreign_key_checks=0, lock_wait_timeout=5, sql_mode=''", "UNLOCK TABLES"]
         todo += [f"DROP DATABASE `{schema.replace('`', '``')}`" for schema in of("schema") if schema not in SYSTEM]
         todo += ["SELECT 'left', schema_name FROM information_schema.schemata"]
         todo += [CREATE_TEST]
         todo += [f"DROP USER {account}" for account in of("account")]
-        todo += self.changed_globals(dict(line.split("\t", 1) for line in variables.splitlines() if "\t" in line))
+        todo += settings
         left = self.sql(";\n".join(todo))
         schemas = {line.split("\t")[1] for line in left.splitlines() if line.startswith("left\t")}
         if schemas != SYSTEM and not kill_sleepers:

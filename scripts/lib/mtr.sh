@@ -89,6 +89,11 @@ mtr_start_atlas() {
 [server]
 listen = ["127.0.0.1:$(cat "$dir/atlas.port")"]
 
+# Tests count the server's sessions and wait for their end.
+[pool]
+min_idle = 0
+idle_timeout = "1s"
+
 # Checks are statements, and tests look at the server's counters of these.
 [monitor]
 user = "mtr_monitor"
