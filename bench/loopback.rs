@@ -14,7 +14,7 @@ use atlas::auth::{AuthStep, ClientAuth, Secret};
 use atlas::pool::{Hosts, Offer};
 use atlas::snapshot::Snapshot;
 use atlas::wire::{Greeting, Header, Login, OkPacket, RowFormat, Status, write_payload};
-use atlas::worker::{Condition, Listener, Message, Shared, Target, Worker, mailbox};
+use atlas::worker::{Condition, Gate, Listener, Message, Shared, Target, Worker, mailbox};
 use mio::{Poll, Waker};
 
 use crate::script::{self, CAPABILITIES, Form};
@@ -56,7 +56,9 @@ impl Loopback {
         let poll = Poll::new().expect("epoll");
         let waker = Waker::new(poll.registry(), Target::Mailbox.token()).expect("a waker");
         let (mailbox, messages) = mailbox(waker);
+        let gates = (0..2).map(|_| Gate::new(1, &config.pool)).collect();
         let shared = Arc::new(Shared {
+            gates,
             snapshot: Arc::new(Snapshot::new(config)),
             hosts: Hosts::new(addresses.into_iter().map(Some)),
             offer: ArcSwap::from_pointee(offer),
@@ -240,6 +242,13 @@ fn serve(mut stream: TcpStream, answered: &AtomicU64) {
                 &prepared
             }
             (0x01, _) => return,
+            // COM_STMT_CLOSE has no reply.
+            (0x19, _) => continue,
+            // COM_SET_OPTION, which Atlas says of its own accord.
+            (0x1b, _) => {
+                stream.write_all(&ok).expect("write");
+                continue;
+            }
             other => panic!("not in the script: {other:?}"),
         };
         stream.write_all(reply).expect("write");

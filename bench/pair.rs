@@ -13,7 +13,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use atlas::auth::caching_sha2_scramble;
 use atlas::pool::{HostId, Offer};
-use atlas::session::{Cx, Output, Outputs, Peer, Ready, Role, Session, Wants};
+use atlas::session::{
+    Ask, Cx, Known, Lend, NoLender, Output, Outputs, Peer, Ready, Role, Session, Texts, Wants,
+};
 use atlas::snapshot::Snapshot;
 use atlas::wire::{Capabilities, Greeting, Login, OkPacket, Status};
 
@@ -47,8 +49,21 @@ pub struct Pair {
     to_server: [Vec<u8>; 2],
     /// Which connection is to be opened.
     open: Option<Role>,
+    /// Connections that the session gave back.
+    idle: Idle,
+    texts: Texts,
     /// Commands that the servers have answered.
     pub answered: [u64; 2],
+}
+
+/// An idle connection of each role.
+#[derive(Debug, Default)]
+struct Idle([Option<Box<Known>>; 2]);
+
+impl Lend for Idle {
+    fn lend(&mut self, ask: &Ask) -> Option<Box<Known>> {
+        self.0[ask.role as usize].take()
+    }
 }
 
 fn nonce() -> [u8; 20] {
@@ -65,10 +80,13 @@ impl Pair {
         offer.facts.version = b"10.11.19-MariaDB".to_vec();
         offer.facts.ansi_quotes = Some(false);
         let mut outputs = Outputs::default();
+        let mut texts = Texts::default();
         let mut cx = Cx {
             snapshot: &snapshot,
             offer: &offer,
             nonce: &mut nonce,
+            lender: &mut NoLender,
+            texts: &mut texts,
         };
         let peer = Peer::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let session = Session::new(1, peer, &mut cx, &mut outputs);
@@ -82,6 +100,8 @@ impl Pair {
             to_client: Vec::new(),
             to_server: [Vec::new(), Vec::new()],
             open: None,
+            idle: Idle::default(),
+            texts,
             answered: [0; 2],
         };
         pair.perform();
@@ -146,6 +166,8 @@ impl Pair {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            lender: &mut self.idle,
+            texts: &mut self.texts,
         };
         call(
             &mut self.session,
@@ -173,9 +195,9 @@ impl Pair {
                 break;
             };
             let ready = self.ready();
-            self.tell(|session, _, _, _, out| {
-                session.on_backend_ready(role, HostId(role as u16), &ready, out)
-            });
+            let shape = self.session.shape(role, &self.snapshot);
+            let known = Known::new(HostId(role as u16), shape, None, &ready);
+            self.tell(|session, _, _, _, out| session.on_backend_ready(role, known, out));
         }
     }
 
@@ -213,6 +235,7 @@ impl Pair {
                 }
                 Output::Consume(n) => consumed += n,
                 Output::Open { role, .. } => self.open = Some(role),
+                Output::Release { role, known } => self.idle.0[role as usize] = Some(known),
                 Output::LoggedIn(_) => {}
                 other => panic!("not part of an exchange: {other:?}"),
             }

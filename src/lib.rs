@@ -18,20 +18,22 @@
 //!
 //! 1. `worker::client` reads into the client's buffer and shows the session what is there.
 //! 2. `session::command` cuts the command, `sql::classify` says what it is, `route::decide` where it goes.
-//! 3. `session::sync` makes sure that the server connection is there and has the session's state.
+//! 3. `session::bring` makes sure that the server connection is there (lent by `worker::lender`, newly opened, or waited for in
+//!    line) and has the session's state.
 //! 4. The command's bytes go from the client's buffer to the server's socket as they are.
 //! 5. `worker::backend` reads the reply into the worker's one scratch buffer; `session::track` walks its packet headers, and
 //!    the bytes go to the client's socket as they are.
-//! 6. At the reply's end the session notes what the statement changed (`session::state`).
+//! 6. At the reply's end the session notes what the statement changed (`session::note`, `session::state`) and gives the
+//!    connection back if nothing ties it (`session::hold`).
 //!
 //! What a socket does not take is kept with its connection, and whoever feeds it is not read until it has.
 //!
 //! # Words
 //!
 //! *client*: who connects to Atlas. *host*: a server in the configuration. *group*: a primary and its replicas. *backend* or
-//! server connection: a connection to a host. *role*: which of a session's two server connections. *session*: one client's
-//! state machine. *pin*: a reason for which reads stay on the primary. *replay*: saying to one server connection what the
-//! client said to the other. *worker*: one event loop. *snapshot*: the compiled configuration.
+//! server connection: a connection to a host. *role*: which of a session's two places for server connections. *session*: one
+//! client's state machine. *history*: what gives a fresh connection a session's state. *shape*: what makes two connections
+//! interchangeable. *pin*: a reason for which a session keeps its connection. *worker*: one event loop. *snapshot*: the compiled configuration.
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -22,11 +22,11 @@ use crate::config::{
     BackendTlsMode, Config, GroupConfig, HostAddress, ListenAddress, PinWorkers, ServerTlsMode,
 };
 use crate::control::{http, notify, probe, signal};
-use crate::pool::{Hosts, Offer};
+use crate::pool::{HostId, Hosts, Offer};
 use crate::snapshot::Snapshot;
 use crate::worker::tls::{BackendTls, ServerTls};
 use crate::worker::{
-    Condition, Listener, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
+    Condition, Gate, Listener, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
     raise_descriptor_limit,
 };
 
@@ -109,7 +109,13 @@ fn start(config: Config) -> io::Result<Running> {
         polls.push((poll, receiver));
         mailboxes.push(sender);
     }
+    let gates = snapshot
+        .hosts
+        .iter()
+        .map(|_| Gate::new(count, &snapshot.config.pool))
+        .collect();
     let shared = Arc::new(Shared {
+        gates,
         snapshot,
         hosts,
         offer: ArcSwap::from_pointee(Offer::default()),
@@ -150,6 +156,7 @@ fn start(config: Config) -> io::Result<Running> {
             })?;
         workers.push(handle);
     }
+    await_idle(&shared);
     shared.condition.set_serving();
     notify::ready("serving clients");
     log::info!(
@@ -262,6 +269,30 @@ fn first_checks(shared: &Arc<Shared>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Waits until `min_idle` connections to every host that answers are there, for as long as opening them may take.
+fn await_idle(shared: &Shared) {
+    let pool = &shared.snapshot.config.pool;
+    if !shared
+        .snapshot
+        .accounts
+        .iter()
+        .any(|account| account.shares)
+    {
+        return;
+    }
+    let wanted = pool
+        .min_idle
+        .min(pool.max_connections)
+        .min(pool.connect_rate as usize);
+    let deadline = Instant::now() + pool.connect_timeout;
+    for (gate, host) in shared.gates.iter().zip(0..) {
+        let is_up = || shared.hosts.get(HostId(host)).is_up();
+        while gate.idle() < wanted && is_up() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
 }
 
 fn warn_of_few_descriptors(config: &Config, limit: u64) {

@@ -37,11 +37,15 @@ pub struct Account {
     pub read_from: ReadFrom,
     /// The accounts on the servers, for the primary's connection and for the replica's.
     pub backend: [BackendAccount; 2],
+    /// Its clients share server connections.
+    pub shares: bool,
 }
 
 /// An account on the servers.
 #[derive(Debug, Clone)]
 pub struct BackendAccount {
+    /// The same for all accounts that log in alike.
+    pub id: u16,
     /// Its name.
     pub user: Vec<u8>,
     /// Passwords to try in turn.
@@ -98,7 +102,12 @@ impl Snapshot {
                 no_replica: group.no_replica,
             })
             .collect();
-        let accounts: Vec<Account> = config.users.iter().map(account).collect();
+        let mut known = Vec::new();
+        let accounts: Vec<Account> = config
+            .users
+            .iter()
+            .map(|user| account(user, &mut known))
+            .collect();
         let by_name = accounts
             .iter()
             .enumerate()
@@ -129,21 +138,42 @@ impl Snapshot {
     }
 }
 
-fn account(user: &config::UserConfig) -> Account {
-    let write = BackendAccount {
-        user: user.backend.user.clone().into(),
-        passwords: user.backend.passwords.clone().into(),
-    };
-    let read = BackendAccount {
-        user: user.backend.read_user.clone().into(),
-        passwords: user.backend.read_passwords.clone().into(),
-    };
+/// Accounts on servers that were seen so far, by name and passwords.
+type Seen<'c> = Vec<(&'c str, &'c [Secret])>;
+
+fn account<'c>(user: &'c config::UserConfig, seen: &mut Seen<'c>) -> Account {
+    let backend = &user.backend;
     Account {
         name: user.name.clone().into(),
         passwords: user.passwords.clone().into(),
         group: user.group,
         schema: user.schema.clone().map(Into::into),
         read_from: user.read_from,
-        backend: [write, read],
+        backend: [
+            backend_account(&backend.user, &backend.passwords, seen),
+            backend_account(&backend.read_user, &backend.read_passwords, seen),
+        ],
+        shares: user.sharing == config::Sharing::Transaction,
+    }
+}
+
+fn backend_account<'c>(
+    user: &'c str,
+    passwords: &'c [Secret],
+    seen: &mut Seen<'c>,
+) -> BackendAccount {
+    let same = |(name, secrets): &(&str, &[Secret])| {
+        *name == user
+            && secrets.len() == passwords.len()
+            && secrets.iter().zip(passwords).all(|(a, b)| a == b)
+    };
+    let place = seen.iter().position(same).unwrap_or_else(|| {
+        seen.push((user, passwords));
+        seen.len() - 1
+    });
+    BackendAccount {
+        id: u16::try_from(place).unwrap_or(u16::MAX),
+        user: user.as_bytes().to_vec(),
+        passwords: passwords.to_vec().into(),
     }
 }

@@ -104,7 +104,7 @@ fn the_full_file_loads() {
     let notes = print(&config.notes);
     for key in [
         "server.admin_listen",
-        "pool.min_idle",
+        "pool.breaker",
         "tables",
         "rules",
         "sharding",

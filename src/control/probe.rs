@@ -408,6 +408,9 @@ impl Prober {
     fn keep(&mut self, connection: Connection, findings: &Findings) {
         let mut facts = connection.facts.clone();
         facts.ansi_quotes = findings.ansi_quotes;
+        if let Some(timeout) = findings.wait_timeout {
+            self.shared.hosts.get(self.host).set_wait_timeout(timeout);
+        }
         self.publish(facts);
         if !connection.is_spent {
             self.connection = Some(connection);

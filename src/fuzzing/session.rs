@@ -125,8 +125,17 @@ impl Worker {
         } else if self.tls_asked {
             self.tls_asked = false;
             self.session.on_tls_ready();
-        } else {
+        } else if kind & 2 == 0 {
             self.refuses_writes = kind & 1 != 0;
+        } else {
+            let role = if kind & 1 == 0 {
+                Role::Primary
+            } else {
+                Role::Replica
+            };
+            self.tell(&mut [], |session, _, _, _, out| {
+                session.on_reclaim(role, out);
+            });
         }
     }
 

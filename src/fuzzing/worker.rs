@@ -5,7 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
 use crate::pool::{HostId, Offer};
-use crate::session::{Access, Cx, Output, Outputs, Parting, Peer, Ready, Role, Session, Wants};
+use crate::session::{
+    Access, Ask, Cx, Known, Lend, NoLender, Output, Outputs, Parting, Peer, Ready, Role, Session,
+    Texts, TlsWish, Wants,
+};
 use crate::snapshot::Snapshot;
 use crate::wire::{Capabilities, Greeting, Header, Login, OkPacket, Status, write_payload};
 
@@ -44,11 +47,32 @@ pub(super) enum Link {
     Ready,
 }
 
+/// Connections that the session gave back, and that it may have again.
+#[derive(Default)]
+struct Idle {
+    known: [Option<Box<Known>>; 2],
+    lent: [bool; 2],
+}
+
+impl Lend for Idle {
+    fn lend(&mut self, ask: &Ask) -> Option<Box<Known>> {
+        let place = ask.role as usize;
+        let fits = |known: &Known| {
+            known.shape() == ask.shape && ask.same.is_none_or(|serial| known.serial() == serial)
+        };
+        let known = self.known[place].take_if(|known| fits(known))?;
+        self.lent[place] = true;
+        Some(known)
+    }
+}
+
 /// What a worker keeps of one client.
 pub(super) struct Worker {
     pub(super) session: Session,
     offer: Offer,
     outputs: Outputs,
+    idle: Idle,
+    texts: Texts,
     pub(super) capabilities: Capabilities,
     /// The client's bytes that are not consumed.
     pub(super) client: Vec<u8>,
@@ -117,16 +141,21 @@ impl Worker {
         offer.facts.capabilities = capabilities;
         let mut outputs = Outputs::default();
         let peer = Peer::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let mut texts = Texts::default();
         let mut cx = Cx {
             snapshot: &SNAPSHOT,
             offer: &offer,
             nonce: &mut nonce,
+            lender: &mut NoLender,
+            texts: &mut texts,
         };
         let session = Session::new(1, peer, &mut cx, &mut outputs);
         let mut worker = Self {
             session,
             offer,
             outputs,
+            idle: Idle::default(),
+            texts,
             capabilities,
             client: Vec::new(),
             server: [Vec::new(), Vec::new()],
@@ -211,8 +240,11 @@ impl Worker {
             ok: ok.split_off(4),
             facts: self.offer.facts.clone(),
         };
+        let shape = self.session.shape(role, &SNAPSHOT);
+        let (wish, _) = self.session.wish(role, &SNAPSHOT, TlsWish::No, false);
+        let known = Known::new(HostId(role as u16), shape, wish.schema.as_deref(), &ready);
         self.tell(&mut [], |session, _, _, _, out| {
-            session.on_backend_ready(role, HostId(role as u16), &ready, out);
+            session.on_backend_ready(role, known, out);
         });
     }
 
@@ -267,6 +299,8 @@ impl Worker {
             snapshot: &SNAPSHOT,
             offer: &self.offer,
             nonce: &mut nonce,
+            lender: &mut self.idle,
+            texts: &mut self.texts,
         };
         let was_closed = self.session.is_closed();
         let result = call(
@@ -281,6 +315,12 @@ impl Worker {
             "a session that is over asks for {:?}",
             self.outputs.list
         );
+        for (link, lent) in self.links.iter_mut().zip(&mut self.idle.lent) {
+            if std::mem::take(lent) {
+                assert_eq!(*link, Link::Absent, "a second connection");
+                *link = Link::Ready;
+            }
+        }
         self.perform(input);
         result
     }
@@ -329,6 +369,16 @@ impl Worker {
                     assert!(avoid.is_none_or(|host| host.index() < 3));
                     self.links[role as usize] = Link::Opening;
                 }
+                Output::Release { role, known } => {
+                    assert_eq!(self.links[role as usize], Link::Ready, "given back twice");
+                    assert!(
+                        self.server[role as usize].is_empty(),
+                        "with something unread"
+                    );
+                    self.links[role as usize] = Link::Absent;
+                    self.idle.known[role as usize] = Some(known);
+                }
+                Output::OnCall { role } => assert_eq!(self.links[role as usize], Link::Ready),
                 Output::CloseBackend { role, parting } => {
                     let _: Parting = parting;
                     assert!(

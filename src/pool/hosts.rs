@@ -165,6 +165,8 @@ pub struct Host {
     epoch: AtomicU64,
     /// Milliseconds, or [`NO_LAG`].
     lag: AtomicU64,
+    /// Milliseconds, or [`NO_LAG`].
+    wait_timeout: AtomicU64,
     address: ArcSwapOption<SocketAddr>,
     facts: ArcSwapOption<ServerFacts>,
 }
@@ -234,6 +236,19 @@ impl Host {
         self.lag.store(millis, Ordering::Relaxed);
     }
 
+    /// After how long it closes idle connections, as far as that is known.
+    #[must_use]
+    pub fn wait_timeout(&self) -> Option<Duration> {
+        let millis = self.wait_timeout.load(Ordering::Relaxed);
+        (millis != NO_LAG).then(|| Duration::from_millis(millis))
+    }
+
+    /// Notes after how long it closes idle connections.
+    pub fn set_wait_timeout(&self, timeout: Duration) {
+        let millis = u64::try_from(timeout.as_millis()).unwrap_or(NO_LAG - 1);
+        self.wait_timeout.store(millis, Ordering::Relaxed);
+    }
+
     /// Its address, once its name was resolved. `None` for unix sockets too.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
@@ -281,6 +296,7 @@ impl Hosts {
                     share: AtomicU32::new(Ramp::FULL),
                     epoch: AtomicU64::new(0),
                     lag: AtomicU64::new(NO_LAG),
+                    wait_timeout: AtomicU64::new(NO_LAG),
                     address: ArcSwapOption::new(address.map(std::sync::Arc::new)),
                     facts: ArcSwapOption::empty(),
                 })

@@ -1,12 +1,19 @@
-//! What is known of the hosts behind Atlas. Keys and facts, no sockets. Connections are not shared between clients here.
+//! What is known of the hosts behind Atlas and of the connections to them: who may use which, who waits, when one may be
+//! opened. Keys and facts, no sockets and no clock.
 
 mod health;
 mod hosts;
 mod lag;
+mod queue;
+mod shape;
+mod shelf;
 
 pub use health::{Change, Health, Outcome, Pace, Ramp};
 pub use hosts::{Host, Hosts, Offer, ServerFacts};
 pub use lag::{Freshness, LagGate, LagPolicy, Replication};
+pub use queue::{Bounds, Grant, Queue, Waiter};
+pub use shape::Shape;
+pub use shelf::{Shelf, Slot};
 
 /// A host's place in the snapshot's list of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -75,8 +75,8 @@ mod tests {
             picks(&mut Balance::default(), &[(1, 1), (2, 1), (3, 1)], 6),
             [1, 2, 3, 1, 2, 3]
         );
-        assert_eq!(picks(&mut Balance::default(), &[(1, 0)], 3), []);
-        assert_eq!(picks(&mut Balance::default(), &[], 3), []);
+        assert_eq!(picks(&mut Balance::default(), &[(1, 0)], 3), [0; 0]);
+        assert_eq!(picks(&mut Balance::default(), &[], 3), [0; 0]);
     }
 
     #[test]

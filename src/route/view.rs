@@ -95,6 +95,12 @@ impl Pins {
         self.0 != 0
     }
 
+    /// Both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Adds reasons.
     pub fn set(&mut self, other: Self) {
         self.0 |= other.0;

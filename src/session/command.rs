@@ -3,8 +3,8 @@
 
 use super::names::Names;
 use super::{
-    Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, LinkState, Output, Outputs, Role, Running,
-    Session, Upload, What,
+    Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, Output, Outputs, Role, Running, Session, Upload,
+    What,
 };
 use super::{Reply, Tracker};
 use crate::route::Reason;
@@ -290,6 +290,28 @@ impl Session {
         if let Err(fault) = settled {
             return self.refuse_front(front, &fault, out);
         }
+        let asks = statement.traits.contains(Traits::DIAGNOSTICS)
+            && !self.follow_up(cx, route.role, statement.kind, statement.traits, out);
+        if asks
+            && statement.kind == Kind::Show
+            && let Some(kept) = self.kept_warnings(sql)
+        {
+            return match kept {
+                Ok(reply) => {
+                    out.client(|buffer| buffer.extend_from_slice(&reply));
+                    front.total()
+                }
+                Err(fault) => self.refuse_front(front, &fault, out),
+            };
+        }
+        if asks && statement.kind == Kind::Show && !self.ensure_no_warnings(cx, route.role, out) {
+            return 0;
+        }
+        let asks = asks && statement.kind != Kind::Show;
+        let text = match self.answers(sql, statement.traits, asks) {
+            Ok(text) => text,
+            Err(fault) => return self.refuse_front(front, &fault, out),
+        };
         let is_read = route.role == Role::Replica;
         self.last_route = Some((route.role, route.reason));
         let departure = Departure {
@@ -306,12 +328,39 @@ impl Session {
                     kind,
                 },
             },
-            retain: is_read || statement.traits.contains(Traits::EFFECTS),
+            retain: is_read
+                || statement
+                    .traits
+                    .intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION),
             may_retry: is_read && route.reason == Reason::PlainRead,
             keeps_last: route.reason == Reason::Follows,
             names: None,
         };
-        self.depart(cx, &front, departure, out)
+        match text {
+            None => self.depart(cx, &front, departure, out),
+            Some(text) => self.depart_with(cx, &front, departure, &text, out),
+        }
+    }
+
+    /// Sends another text in place of the client's.
+    fn depart_with(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: &Front<'_>,
+        departure: Departure,
+        text: &[u8],
+        out: &mut Outputs,
+    ) -> usize {
+        if !self.ensure(cx, departure.role, true, out) {
+            return 0;
+        }
+        let capabilities = self.capabilities_of(departure.role);
+        out.backend(departure.role, departure.access, |buffer| {
+            super::bring::write_query(buffer, capabilities, text);
+        });
+        let retained = if departure.retain { front.total() } else { 0 };
+        self.await_reply(departure, retained);
+        if retained > 0 { 0 } else { front.total() }
     }
 
     /// Sends the command off, once its connection is there and in the right state; gives the bytes consumed.
@@ -322,7 +371,12 @@ impl Session {
         departure: Departure,
         out: &mut Outputs,
     ) -> usize {
-        if !self.ensure(cx, departure.role, out) {
+        let with_id = match departure.what {
+            What::Query { kind, traits, .. } => looks_at_id(kind, traits),
+            What::LongQuery(_) => true,
+            _ => false,
+        };
+        if !self.ensure(cx, departure.role, with_id, out) {
             return 0;
         }
         let (total, at) = (front.total(), front.at);
@@ -350,7 +404,7 @@ impl Session {
 
     pub(super) fn await_reply(&mut self, departure: Departure, retained: usize) {
         if let Some(expect) = departure.expect {
-            let mut tracker = Tracker::new(expect, self.link(departure.role).capabilities);
+            let mut tracker = Tracker::new(expect, self.capabilities_of(departure.role));
             if !self.may_be_asked_for_file(departure.what) {
                 tracker = tracker.without_files();
             }
@@ -381,6 +435,7 @@ impl Session {
         let consumed = self.skip(&mut front);
         self.attempt = super::Attempt::default();
         self.refuse(fault, 1, out);
+        self.give_back(out);
         consumed
     }
 
@@ -399,65 +454,14 @@ impl Session {
         }
         here
     }
+}
 
-    fn ping(&mut self, front: &Front<'_>, out: &mut Outputs) -> usize {
-        let role = Role::Primary;
-        if self.link(role).state != LinkState::Ready {
-            // The primary holds nothing for this session now, so there is nothing that it could add; and a replica's flags are
-            // not the session's.
-            self.local_ok(1, out);
-            return front.total();
-        }
-        let (at, total) = (front.at, front.total());
-        out.push(Output::ForwardToBackend {
-            role,
-            range: at..at + total,
-            access: Access::Read,
-        });
-        self.await_reply(
-            Departure {
-                role,
-                ..Departure::plain(Expect::Terminal)
-            },
-            0,
-        );
-        total
-    }
-
-    fn reset_connection(&mut self, cx: &mut Cx<'_>, front: &Front<'_>, out: &mut Outputs) -> usize {
-        self.drop_link(Role::Replica, out);
-        if self.link(Role::Primary).state == LinkState::Absent {
-            self.was_reset();
-            self.local_ok(1, out);
-            return front.total();
-        }
-        let departure = Departure {
-            what: What::Reset,
-            ..Departure::plain(Expect::Terminal)
-        };
-        self.depart(cx, front, departure, out)
-    }
-
-    /// Forgets what COM_RESET_CONNECTION undoes.
-    pub(super) fn was_reset(&mut self) {
-        use crate::sql::Charset;
-        self.statements.reset();
-        self.last = None;
-        self.last_rows = None;
-        self.warned = None;
-        self.insert_id_lost = false;
-        self.insert_id_set = false;
-        // MariaDB returns to the log-in's character set, MySQL to the server's own (utf8mb4 unless configured).
-        let charset = match self.server {
-            Server::MariaDb => Charset::from_collation_id(self.identity.charset),
-            Server::MySql => Charset::Plain,
-        };
-        self.state.reset(charset);
-        if self.link(Role::Primary).state == LinkState::Ready {
-            let serial = self.state.serial();
-            self.link_mut(Role::Primary).applied = serial;
-        } else {
-            self.forget_status();
-        }
-    }
+/// Whether a statement may look at LAST_INSERT_ID(): by itself, in a routine or in a trigger.
+pub(super) fn looks_at_id(kind: Kind, traits: Traits) -> bool {
+    let may = Traits::LAST_INSERT_ID | Traits::UNKNOWN_FUNCTION | Traits::CALL;
+    traits.intersects(may)
+        || matches!(
+            kind,
+            Kind::Write | Kind::Batch | Kind::Execute | Kind::Unknown
+        )
 }

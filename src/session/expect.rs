@@ -117,12 +117,17 @@ pub struct Outcome {
     pub many: bool,
     /// There was a result set.
     pub rows: bool,
+    /// Rows of the last result set.
+    pub row_count: u64,
+    /// Affected rows of the last result, as ROW_COUNT() tells them: -1 for rows and errors.
+    pub affected: i64,
     /// Warnings that the last packet with a count of them told of.
     pub warnings: u16,
 }
 
 /// The fixed head of an OK packet. `wire::OkPacket` wants the whole packet, of which the tracker sees the first bytes only.
 pub(super) struct OkHead {
+    pub(super) affected: u64,
     pub(super) insert_id: u64,
     pub(super) status: Status,
     pub(super) warnings: u16,
@@ -136,6 +141,7 @@ impl OkHead {
         }
         let eof = EofPacket::parse(seen).map_err(|_| BadReply("EOF packet"))?;
         Ok(Self {
+            affected: 0,
             insert_id: 0,
             status: eof.status,
             warnings: eof.warnings,
@@ -145,11 +151,12 @@ impl OkHead {
     pub(super) fn parse(seen: &[u8]) -> Option<Self> {
         let mut reader = Reader::new("OK", seen);
         reader.u8("header").ok()?;
-        reader.lenenc("affected rows").ok()?;
+        let affected = reader.lenenc("affected rows").ok()?;
         let insert_id = reader.lenenc("insert id").ok()?;
         let status = Status(reader.u16("status").ok()?);
         let warnings = reader.u16("warnings").unwrap_or(0);
         Some(Self {
+            affected,
             insert_id,
             status,
             warnings,

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use crate::pool::HostId;
+use super::known::Known;
+use crate::pool::{HostId, Shape};
 use crate::route::Role;
 
 /// Whether the bytes that leave may change data. The shell checks it against the host's current role at the last moment.
@@ -26,9 +27,42 @@ pub enum Parting {
     Kill,
 }
 
+/// A server connection that a session would use at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    /// For which of its places.
+    pub role: Role,
+    /// The group it belongs to, an index into the snapshot's.
+    pub group: usize,
+    /// What the connection must be like.
+    pub shape: Shape,
+    /// The state that the session wants, as [`Known::state_hash`] has it: a connection in that state needs no bringing.
+    pub state: u64,
+    /// A host that has just failed this statement and is to be passed over.
+    pub avoid: Option<HostId>,
+    /// No other connection will do than the one that was given back with this stamp, unused since.
+    pub same: Option<u64>,
+}
+
+/// Who has idle server connections to give.
+pub trait Lend {
+    /// Gives one, if one is there at once.
+    fn lend(&mut self, ask: &Ask) -> Option<Box<Known>>;
+}
+
+/// Nobody has.
+#[derive(Debug)]
+pub struct NoLender;
+
+impl Lend for NoLender {
+    fn lend(&mut self, _: &Ask) -> Option<Box<Known>> {
+        None
+    }
+}
+
 /// A thing that the session wants done. Ranges of `Forward*` index the bytes that the handler was given, ranges of
 /// `Send*` the arena of the same [`Outputs`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Output {
     /// Write these bytes of the client's input to a server connection.
     ForwardToBackend {
@@ -60,6 +94,18 @@ pub enum Output {
         role: Role,
         /// A host that has just failed this statement and is to be passed over.
         avoid: Option<HostId>,
+    },
+    /// Give a server connection back: it stands between two commands and holds nothing of this session.
+    Release {
+        /// Which connection.
+        role: Role,
+        /// What is known of it.
+        known: Box<Known>,
+    },
+    /// A server connection would be given back if it is asked for by `on_reclaim`.
+    OnCall {
+        /// Which connection.
+        role: Role,
     },
     /// Destroy a server connection.
     CloseBackend {

@@ -1,6 +1,7 @@
 //! Answers that Atlas gives by itself: OK where no server has anything to add, KILL of its own clients, and what it tells
 //! of its routes.
 
+use super::history::History;
 use super::{Cx, Fault, Output, Outputs, Role, Session};
 use crate::route::Reason;
 use crate::sql;
@@ -29,6 +30,11 @@ pub(super) fn is_client_id(id: u32) -> bool {
 impl Session {
     /// OK, as a server answers a command that did nothing.
     pub(super) fn local_ok(&mut self, seq: u8, out: &mut Outputs) {
+        self.local_ok_with(0, seq, out);
+    }
+
+    /// The same, where there are warnings to be shown.
+    pub(super) fn local_ok_with(&mut self, warnings: u16, seq: u8, out: &mut Outputs) {
         let (capabilities, status) = (
             self.capabilities,
             self.status.intersection(Status::OF_SESSION),
@@ -38,7 +44,7 @@ impl Session {
                 affected: 0,
                 insert_id: 0,
                 status,
-                warnings: 0,
+                warnings,
                 info: b"",
                 state: b"",
             }
@@ -129,9 +135,20 @@ impl Session {
             ));
         }
         rows.push(("pins", self.state.pins().as_str().to_owned()));
-        let replays = self.state.since(self.link(settled.role).applied).count();
-        rows.push(("state to replay", format!("{replays} statements")));
+        rows.push(("state to replay", self.replays(settled.role)));
         self.answer_rows(&rows, out);
+    }
+
+    /// What would be said to the connection before the statement: to the session's own, or else to a fresh one.
+    fn replays(&self, role: Role) -> String {
+        let fresh = History::after_login(self.state.schema());
+        let from = match self.link(role).known() {
+            Some(known) => &known.history,
+            None => &fresh,
+        };
+        let mut said = 0;
+        from.bring(self.state.history(), &mut |_| said += 1);
+        format!("{said} statements")
     }
 
     /// `SHOW LAST ROUTE`.

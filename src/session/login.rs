@@ -2,8 +2,7 @@
 //! be on the servers is the servers' business: a log-in that names a schema is answered with the primary's own words.
 
 use super::{
-    Cx, Failure, Fault, Link, LinkState, Output, Outputs, Parting, Peer, Phase, Ready, Role,
-    Session, state,
+    Cx, Failure, Fault, InsertId, Link, Output, Outputs, Parting, Peer, Phase, Role, Session, state,
 };
 use crate::auth::{Denied, Proof, ServerAuth, ServerStep, access_denied_text};
 use crate::config::ServerTlsMode;
@@ -258,7 +257,7 @@ impl Session {
 
     fn auth_step(
         &mut self,
-        cx: &Cx<'_>,
+        cx: &mut Cx<'_>,
         mut login: Box<Login>,
         auth: ServerAuth,
         step: ServerStep,
@@ -294,13 +293,14 @@ impl Session {
         }
     }
 
-    fn accepted(&mut self, cx: &Cx<'_>, mut login: Box<Login>, seq: u8, out: &mut Outputs) {
+    fn accepted(&mut self, cx: &mut Cx<'_>, mut login: Box<Login>, seq: u8, out: &mut Outputs) {
         // A verified client has an account: without one there was no password to prove.
         let Some(index) = login.account else {
             return self.refuse_and_close(&Fault::BadHandshake, seq, out);
         };
         let account = &cx.snapshot.accounts[index];
         self.account = index;
+        self.shares = account.shares;
         self.identity.user = std::mem::take(&mut login.user);
         let schema = login.schema.take().or_else(|| account.schema.clone());
         // Whether this account may use this schema only the server knows (error 1044, 1049), and it knows better what to say of a
@@ -312,7 +312,9 @@ impl Session {
         if asks_server {
             login.stage = Stage::Backend { seq };
             self.phase = Phase::Login(login);
-            self.open(Role::Primary, out);
+            if self.acquire(cx, Role::Primary, out) {
+                self.login_backend_ready(Role::Primary, out);
+            }
         } else {
             self.logged_in(None, seq, out);
         }
@@ -335,17 +337,43 @@ impl Session {
             };
         });
         self.phase = Phase::Command;
+        self.is_done = true;
         self.want = 4;
         self.attempt = super::Attempt::default();
     }
 
-    /// A connection opened while the client waits for its log-in's answer. True when it was that.
-    pub(super) fn login_backend_ready(&mut self, ready: &Ready, out: &mut Outputs) -> bool {
+    /// A connection is there while the client waits for its log-in's answer: the server has let the account in, and into its
+    /// schema when the connection is in it.
+    pub(super) fn login_backend_ready(&mut self, role: Role, out: &mut Outputs) {
         let Some(seq) = self.awaits_backend() else {
-            return false;
+            return;
         };
-        self.logged_in(Some(&ready.ok), seq, out);
-        true
+        let wanted = self.state.history();
+        let ok = match self.link(role).known() {
+            // The answer to this very log-in, or to one like it.
+            Some(known)
+                if known.history == *wanted
+                    && known.ok_schema.as_deref() == self.state.schema() =>
+            {
+                Some(known.ok.clone())
+            }
+            _ => None,
+        };
+        if ok.is_some() || self.bring(role, out) {
+            self.logged_in(ok.as_deref(), seq, out);
+            self.give_back(out);
+        }
+    }
+
+    /// A connection was brought into the schema that the client's log-in named, or not: the server's refusal is its answer.
+    pub(super) fn login_synced(&mut self, refusal: Option<Fault>, out: &mut Outputs) {
+        let Some(seq) = self.awaits_backend() else {
+            return;
+        };
+        match refusal {
+            None => self.logged_in(None, seq, out),
+            Some(fault) => self.refuse_and_close(&fault, seq, out),
+        }
     }
 
     /// A connection failed while the client waits for its log-in's answer. True when it was that.
@@ -380,7 +408,7 @@ impl Session {
         true
     }
 
-    fn awaits_backend(&self) -> Option<u8> {
+    pub(super) fn awaits_backend(&self) -> Option<u8> {
         match &self.phase {
             Phase::Login(login) => match login.stage {
                 Stage::Backend { seq } => Some(seq),
@@ -396,9 +424,10 @@ impl Session {
         self.last = None;
         self.last_rows = None;
         self.warned = None;
+        self.kept_warnings = None;
         self.last_route = None;
-        self.insert_id_lost = false;
-        self.insert_id_set = false;
+        self.insert_id = InsertId::Known(0);
+        self.numbers = super::Numbers::FRESH;
         self.forget_status();
     }
 
@@ -409,14 +438,13 @@ impl Session {
     }
 
     pub(super) fn drop_link(&mut self, role: Role, out: &mut Outputs) {
-        if self.link(role).state != LinkState::Absent {
+        if !self.link(role).is_absent() {
             out.push(Output::CloseBackend {
                 role,
                 parting: Parting::Quit,
             });
         }
-        *self.link_mut(role) = Link::default();
-        self.statements.forget_backend(role);
+        *self.link_mut(role) = Link::Absent;
         self.note_loss(role);
     }
 }

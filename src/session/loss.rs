@@ -1,8 +1,8 @@
 //! Server connections that are gone: what may be tried elsewhere, what the client is told, and when it is hung up on.
 
 use super::{
-    Attempt, BadReply, Cx, Fault, Link, Output, Outputs, Parting, Phase, READ_ATTEMPTS, Reply,
-    Role, Running, Session, What,
+    Attempt, BadReply, Cx, Fault, InsertId, Link, Output, Outputs, Parting, Phase, READ_ATTEMPTS,
+    Reply, Role, Running, Session, What,
 };
 use crate::pool::HostId;
 
@@ -33,9 +33,8 @@ impl Session {
         client: &mut [u8],
         out: &mut Outputs,
     ) {
-        let host = self.link(role).host;
-        *self.link_mut(role) = Link::default();
-        self.statements.forget_backend(role);
+        let host = self.link(role).known().map(|known| known.host);
+        *self.link_mut(role) = Link::Absent;
         if let Some(upload) = &mut self.upload
             && upload.to == Some(role)
         {
@@ -44,12 +43,18 @@ impl Session {
         let bound = self.is_bound();
         self.note_loss(role);
         let what = format!("{} {}: {why}", role_name(role), host_name(cx, host));
-        if self.is_syncing(role) {
-            self.sync = None;
+        if let Some(sync) = self.sync.take_if(|sync| sync.is_on(role)) {
+            if sync.asks_numbers() {
+                // No command waits for it.
+                return;
+            }
             if role == Role::Primary && bound {
                 // The command was not sent, but what it would have found there is gone.
                 return self.refuse_and_close(&Fault::Lost(what), 1, out);
             }
+            return self.lost_before_sending(cx, role, host, what, client, out);
+        }
+        if self.awaits_backend().is_some() {
             return self.lost_before_sending(cx, role, host, what, client, out);
         }
         match self.reply.take() {
@@ -65,12 +70,16 @@ impl Session {
     }
 
     pub(super) fn note_loss(&mut self, role: Role) {
+        // What was given back before is another connection.
         let places = [&mut self.last, &mut self.last_rows, &mut self.warned];
         for last in places.into_iter().flatten() {
             last.lost |= last.role == role;
         }
         if role == Role::Primary {
-            self.insert_id_lost |= std::mem::take(&mut self.insert_id_set);
+            self.statements.forget_own();
+            if self.insert_id == InsertId::OnConnection {
+                self.insert_id = InsertId::Lost;
+            }
         }
     }
 
@@ -84,6 +93,13 @@ impl Session {
         client: &mut [u8],
         out: &mut Outputs,
     ) {
+        if self.awaits_backend().is_some() {
+            self.attempt.failures = self.attempt.failures.saturating_add(1);
+            if self.attempt.failures < READ_ATTEMPTS {
+                return self.open(role, out);
+            }
+            return self.login_synced(Some(Fault::Lost(what)), out);
+        }
         match role {
             Role::Replica => self.replica_failed(host, what),
             Role::Primary => {
@@ -155,7 +171,7 @@ impl Session {
             role: Role::Primary,
             parting: Parting::Silent,
         });
-        *self.link_mut(Role::Primary) = Link::default();
+        *self.link_mut(Role::Primary) = Link::Absent;
         let seq = self
             .reply
             .take()

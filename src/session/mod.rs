@@ -13,39 +13,48 @@
 //! the reply (so that another replica may answer), statements that change the session until their reply's end (so that
 //! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
 
+mod bring;
 mod command;
 mod expect;
 mod fault;
+mod history;
+mod hold;
 mod io;
+mod known;
 mod local;
 mod login;
 mod loss;
 mod names;
+mod note;
 mod parts;
 mod prepared;
+mod renew;
 mod replay;
 mod reply;
 mod routing;
 mod state;
 mod stmt;
 mod sync;
+mod texts;
 mod track;
+mod unprepared;
 mod upload;
 mod upstream;
 
 pub use crate::route::{Pins, Role};
 pub use expect::{BadReply, Beginning, Expect, Outcome, TrackEvent, Walk};
 pub use fault::Fault;
-pub use io::{Access, Output, Outputs, Parting};
+pub use io::{Access, Ask, Lend, NoLender, Output, Outputs, Parting};
+pub use known::Known;
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
-use parts::{Attempt, Identity, Last, Link, LinkState, Reply, Running, Upload, What};
-pub use replay::Replay;
+use parts::{Attempt, Identity, InsertId, Last, Link, Numbers, Reply, Running, Upload, What};
+pub use texts::Texts;
 pub use track::Tracker;
 pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
 
 use crate::config::ReadFrom;
-use crate::pool::Offer;
+use crate::pool::{Offer, Shape};
 use crate::route::{Reason, View};
 use crate::snapshot::{Account, Group, Snapshot};
 use crate::sql::{Dialect, Server};
@@ -59,6 +68,10 @@ pub struct Cx<'a> {
     pub offer: &'a Offer,
     /// Twenty fresh random bytes, none of them zero.
     pub nonce: &'a mut dyn FnMut() -> [u8; 20],
+    /// Who has idle server connections.
+    pub lender: &'a mut dyn Lend,
+    /// Texts of prepared statements that sessions have in common.
+    pub texts: &'a mut Texts,
 }
 
 impl std::fmt::Debug for Cx<'_> {
@@ -116,9 +129,16 @@ pub struct Session {
     /// The facts of the statement that is being prepared.
     preparing: Option<Box<stmt::Prepared>>,
     attempt: Attempt,
-    /// LAST_INSERT_ID() was lost with the primary's connection.
-    insert_id_lost: bool,
-    insert_id_set: bool,
+    insert_id: InsertId,
+    numbers: Numbers,
+    /// The reply to SHOW WARNINGS, where the connection that had them was given back.
+    kept_warnings: Option<Box<[u8]>>,
+    /// The use of a connection that was made to show no warnings.
+    cleared: u64,
+    /// Server connections are given back between transactions.
+    shares: bool,
+    /// A command is over since connections were last given back.
+    is_done: bool,
 }
 
 #[derive(Debug)]
@@ -169,8 +189,12 @@ impl Session {
             killing: None,
             preparing: None,
             attempt: Attempt::default(),
-            insert_id_lost: false,
-            insert_id_set: false,
+            insert_id: InsertId::Known(0),
+            numbers: Numbers::FRESH,
+            kept_warnings: None,
+            cleared: 0,
+            shares: false,
+            is_done: false,
         };
         session.greet(cx, out);
         session
@@ -208,7 +232,7 @@ impl Session {
     #[must_use]
     pub fn running(&self) -> Option<(Role, u32)> {
         let role = self.reply.as_ref()?.role;
-        Some((role, self.link(role).thread_id))
+        Some((role, self.link(role).known()?.thread_id))
     }
 
     /// See [`Wants`].
@@ -265,18 +289,31 @@ impl Session {
     /// The client's socket was closed. Whatever still runs for it is killed with its connection.
     pub fn on_client_closed(&mut self, out: &mut Outputs) {
         let running = self.running().map(|(role, _)| role);
+        let uploads_to = self.upload.as_ref().and_then(|upload| upload.to);
         for role in Role::BOTH {
-            if self.link(role).state != LinkState::Absent {
-                let uploads_to = self.upload.as_ref().and_then(|upload| upload.to);
-                let parting = if running == Some(role) {
-                    Parting::Kill
-                } else if uploads_to == Some(role) {
-                    Parting::Silent
-                } else {
-                    Parting::Quit
-                };
-                out.push(Output::CloseBackend { role, parting });
-                *self.link_mut(role) = Link::default();
+            let is_busy = running == Some(role)
+                || uploads_to == Some(role)
+                || self.is_syncing(role)
+                || !matches!(self.phase, Phase::Command);
+            let is_free = self.shares && !is_busy && self.hold(role) != hold::Hold::Held;
+            let parting = if running == Some(role) {
+                Parting::Kill
+            } else if uploads_to == Some(role) {
+                Parting::Silent
+            } else {
+                Parting::Quit
+            };
+            match std::mem::take(self.link_mut(role)) {
+                Link::Ready(mut known) if is_free => {
+                    if role == Role::Primary && self.insert_id == InsertId::OnConnection {
+                        known.insert_id = None;
+                    }
+                    out.push(Output::Release { role, known });
+                }
+                Link::Absent => {}
+                Link::Ready(_) | Link::Opening => {
+                    out.push(Output::CloseBackend { role, parting });
+                }
             }
         }
         self.phase = Phase::Closed;
@@ -307,7 +344,12 @@ impl Session {
             max_packet: self.identity.max_packet,
             charset: self.identity.charset,
             schema: self.state.schema().map(<[u8]>::to_vec),
-            attributes: self.identity.attributes.clone(),
+            // What a client says of itself is not true of those who come after it.
+            attributes: if self.shares {
+                Box::default()
+            } else {
+                self.identity.attributes.clone()
+            },
             tls,
             local,
         };
@@ -326,6 +368,35 @@ impl Session {
 
     fn group<'s>(&self, snapshot: &'s Snapshot) -> &'s Group {
         &snapshot.groups[self.account(snapshot).group]
+    }
+
+    /// What its connections must be like.
+    #[must_use]
+    pub fn shape(&self, role: Role, snapshot: &Snapshot) -> Shape {
+        Shape {
+            account: self.account(snapshot).backend[role as usize].id,
+            capabilities: Shape::lasting(self.capabilities),
+            charset: self.identity.charset,
+            has_schema: self.state.schema().is_some(),
+        }
+    }
+
+    /// Whether connections of others may serve this session, and its own others.
+    #[must_use]
+    pub fn shares(&self) -> bool {
+        self.shares
+    }
+
+    /// The state that its connections should be in, see [`Known::state_hash`].
+    #[must_use]
+    pub fn state_hash(&self) -> u64 {
+        self.state.history().hash()
+    }
+
+    fn capabilities_of(&self, role: Role) -> Capabilities {
+        self.link(role)
+            .known()
+            .map_or(self.capabilities, |known| known.capabilities)
     }
 
     /// The group that the session belongs to.

@@ -1,10 +1,10 @@
 //! The pieces that a session is made of: plain data, no behaviour.
 
+use super::known::Known;
 use super::names::Names;
 use super::{Access, Tracker};
 use crate::pool::HostId;
 use crate::route::Role;
-use crate::wire::{Capabilities, Status};
 
 /// Where a client comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,29 +34,76 @@ pub(super) struct Identity {
     pub(super) nonce: [u8; 20],
 }
 
+/// One of a session's two places for server connections.
 #[derive(Debug, Default)]
-pub(super) struct Link {
-    pub(super) state: LinkState,
-    pub(super) host: Option<HostId>,
-    pub(super) thread_id: u32,
-    pub(super) capabilities: Capabilities,
-    pub(super) status: Status,
-    /// The serial of the session state that this connection has.
-    pub(super) applied: u32,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum LinkState {
+pub(super) enum Link {
     #[default]
     Absent,
+    /// One was asked for.
     Opening,
-    Ready,
+    Ready(Box<Known>),
 }
 
+impl Link {
+    pub(super) fn known(&self) -> Option<&Known> {
+        match self {
+            Self::Ready(known) => Some(known),
+            Self::Absent | Self::Opening => None,
+        }
+    }
+
+    pub(super) fn known_mut(&mut self) -> Option<&mut Known> {
+        match self {
+            Self::Ready(known) => Some(known),
+            Self::Absent | Self::Opening => None,
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self, Self::Ready(_))
+    }
+
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+/// The connection of a statement about which questions may come.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Last {
     pub(super) role: Role,
+    /// The connection's use, see [`Known`]; another number means that it was given back.
+    pub(super) serial: u64,
+    /// It has what can be learned nowhere else.
+    pub(super) holds: bool,
+    /// Warnings and errors that it has.
+    pub(super) warnings: u16,
     pub(super) lost: bool,
+}
+
+/// What LAST_INSERT_ID() is to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InsertId {
+    Known(u64),
+    /// What the primary's connection gives. A reply does not tell: an id that the statement itself gave is not one.
+    OnConnection,
+    /// That connection is gone.
+    Lost,
+}
+
+/// Answers to questions about statements whose connection was given back; `None` where only that connection knew.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Numbers {
+    pub(super) row_count: Option<i64>,
+    pub(super) found_rows: Option<u64>,
+}
+
+impl Numbers {
+    /// Those of a session that has said nothing yet.
+    pub(super) const FRESH: Self = Self {
+        row_count: Some(0),
+        found_rows: Some(0),
+    };
 }
 
 /// The rest of a command longer than what was seen of it.
@@ -110,7 +157,11 @@ pub(super) enum What {
     /// A text too long to be looked at whole.
     LongQuery(crate::sql::Kind),
     /// A prepare for this client id; the facts wait in `Session::statements`.
-    Prepare(u32),
+    Prepare {
+        id: u32,
+        /// It ends the warnings of the statement before.
+        clears: bool,
+    },
     /// An execution of the statement with this id of the client's.
     Execute {
         id: u32,
@@ -121,6 +172,8 @@ pub(super) enum What {
     InitDb,
     /// COM_SET_OPTION with this option.
     SetOption(u16),
+    /// COM_STMT_FETCH of the statement with this id of the client's.
+    Fetch(u32),
     /// COM_RESET_CONNECTION.
     Reset,
     /// Nothing to be noted.

@@ -2,10 +2,12 @@
 //! when it runs there; the client knows one id. Parameter types that the client sent once are sent again where they are
 //! not known.
 
-use super::command::{Departure, Front};
+use std::sync::Arc;
+
+use super::command::{Departure, Front, looks_at_id};
 use super::names::Names;
 use super::stmt::Prepared;
-use super::{Access, Cx, Expect, Fault, Output, Outputs, Role, Session, What};
+use super::{Access, Cx, Expect, Fault, Outputs, Role, Session, What};
 use crate::route::{self, Reason, Route};
 use crate::sql::{self, Hint, Server, Traits};
 use crate::wire::{Command, Execute, write_payload};
@@ -28,7 +30,7 @@ fn read_id(front: &Front<'_>) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_le_bytes)
 }
 
-fn patch_id(bytes: &mut [u8], id: u32) {
+pub(super) fn patch_id(bytes: &mut [u8], id: u32) {
     if let Some(place) = bytes.get_mut(ID) {
         place.copy_from_slice(&id.to_le_bytes());
     }
@@ -36,16 +38,16 @@ fn patch_id(bytes: &mut [u8], id: u32) {
 
 /// The statement that a command names.
 #[derive(Debug, Clone, Copy)]
-struct Named {
+pub(super) struct Named {
     /// The number that the client sent.
-    sent: u32,
+    pub(super) sent: u32,
     /// The number under which the statement is listed.
-    id: u32,
+    pub(super) id: u32,
 }
 
 impl Session {
     /// Reads which statement a command names. On MariaDB `u32::MAX` stands for the one prepared last.
-    fn named(&self, front: &Front<'_>) -> Option<Named> {
+    pub(super) fn named(&self, front: &Front<'_>) -> Option<Named> {
         let sent = read_id(front)?;
         let is_last = sent == u32::MAX && self.server == Server::MariaDb;
         let id = if is_last {
@@ -91,23 +93,25 @@ impl Session {
             // To prepare a question about the previous statement is to ask nothing yet.
             route.role = Role::Primary;
         }
+        let uses_tables = whole && sql::uses_tables(sql, &self.dialect(), statement.kind);
         let is_diagnostic = statement.wants_primary() == Some(sql::Reason::Diagnostics);
         let prepared = Prepared {
-            text: whole.then(|| sql.into()),
+            text: whole.then(|| cx.texts.keep(sql, self.state.history())),
+            own: None,
             is_read: whole && statement.wants_primary().is_none(),
             is_diagnostic,
             is_hinted: matches!(statement.hint, Some(Hint::Replica)),
             traits: statement.traits,
             kind: statement.kind,
             params: 0,
-            server_ids: [None; 2],
             types: None,
-            types_known: [false; 2],
             long_data: false,
             cursor: false,
+            is_long: false,
+            told: cx.texts.era(),
             lost_data: None,
         };
-        if !self.ensure(cx, route.role, out) {
+        if !self.ensure(cx, route.role, false, out) {
             return 0;
         }
         let id = self.statements.next_id();
@@ -117,7 +121,11 @@ impl Session {
             role: route.role,
             access: Access::Read,
             expect: Some(Expect::Prepare),
-            what: What::Prepare(id),
+            what: What::Prepare {
+                id,
+                // On MariaDB one that uses no table leaves them.
+                clears: self.server == Server::MySql || uses_tables,
+            },
             retain: is_read,
             may_retry: is_read,
             // To prepare a question about the previous statement leaves the answer as it is.
@@ -158,16 +166,13 @@ impl Session {
             // Who does not know the statement's number yet cannot have sent its types before.
             return self.refuse_front(front, &Fault::MalformedCommand, out);
         }
-        let types_lost = !has_types
-            && statement.types.is_none()
-            && statement.types_known[Role::Primary as usize];
         let mut route = if statement.is_diagnostic {
             route::follow(statement.kind, statement.traits, &view)
         } else if statement.is_read
+            && front.is_whole()
             && !wants_cursor
             && !statement.long_data
             && !statement.cursor
-            && !types_lost
             && parsed.is_some()
         {
             route::decide_read(
@@ -186,31 +191,47 @@ impl Session {
             return self.refuse_front(front, &fault, out);
         }
         let role = route.role;
-        if !self.ensure(cx, role, out) || !self.ensure_prepared(role, id, out) {
+        if traits.contains(Traits::DIAGNOSTICS) && !self.follow_up(cx, role, kind, traits, out) {
+            return self.refuse_front(front, &Fault::LostPrevious, out);
+        }
+        let with_id = looks_at_id(kind, traits);
+        if !self.ensure(cx, role, with_id, out) || !self.ensure_prepared(cx, role, id, out) {
             return 0;
         }
         self.last_route = Some((role, route.reason));
+        let Some(server_id) = self.server_id(role, id) else {
+            return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
+        };
+        let link = self.links[role as usize].known_mut();
         let Some(statement) = self.statements.get_mut(id) else {
             return 0;
         };
-        let Some(server_id) = statement.server_ids[role as usize] else {
-            return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
-        };
         statement.cursor = wants_cursor && role == Role::Primary;
+        // The types cannot be put into an execution of several packets, so it stays where they are known.
+        statement.is_long |= !front.is_whole() && statement.params > 0;
         let mut insert_types = None;
         if let Some(parsed) = parsed {
-            match (parsed.types, parsed.type_flag_at) {
-                (Some(range), _) => {
-                    statement.note_types(role, front.payload().get(range).unwrap_or_default())
-                }
-                (None, Some(flag_at)) if !statement.types_known[role as usize] => {
+            let there = statement
+                .text
+                .as_ref()
+                .zip(link)
+                .and_then(|(text, known)| known.statements.touch(text));
+            if let Some(range) = parsed.types {
+                statement.note_types(front.payload().get(range).unwrap_or_default());
+            }
+            match (there, parsed.type_flag_at) {
+                // The server keeps the types of the last execution, which may have been another session's.
+                (Some(there), Some(flag_at)) if !has_types && !is_same(there, &statement.types) => {
+                    there.clone_from(&statement.types);
                     insert_types = statement
                         .types
                         .clone()
                         .map(|types| (flag_at, parsed.values_at, types));
-                    statement.types_known[role as usize] = insert_types.is_some();
                 }
-                (None, _) => {}
+                (Some(there), _) if has_types && !is_same(there, &statement.types) => {
+                    there.clone_from(&statement.types);
+                }
+                _ => {}
             }
         }
         let is_read = role == Role::Replica;
@@ -251,7 +272,7 @@ impl Session {
         &mut self,
         front: Front<'_>,
         departure: Departure,
-        (flag_at, values_at, types): &(usize, usize, Box<[u8]>),
+        (flag_at, values_at, types): &(usize, usize, Arc<[u8]>),
         out: &mut Outputs,
     ) -> usize {
         if !front.is_whole() {
@@ -300,27 +321,37 @@ impl Session {
             let sent = named.map_or(0, |named| named.sent);
             return self.unknown_statement(cx, front, sent, caller, expect, out);
         };
-        if !self.ensure(cx, Role::Primary, out) || !self.ensure_prepared(Role::Primary, id, out) {
+        let with_id = expect == Expect::Response;
+        if !self.ensure(cx, Role::Primary, with_id, out)
+            || !self.ensure_prepared(cx, Role::Primary, id, out)
+        {
             return 0;
         }
+        let server_id = self.server_id(Role::Primary, id);
+        let link = self.links[Role::Primary as usize].known_mut();
         let Some(statement) = self.statements.get_mut(id) else {
             return 0;
         };
         let (kind, traits) = (statement.kind, statement.traits);
-        if expect == Expect::Response {
-            // The types of a bulk execution replace those of single ones, and only that server knows them.
-            statement.types = None;
-            statement.types_known = [true, false];
+        if expect == Expect::Response
+            && let Some(types) = bulk_types(front.payload(), statement.params)
+        {
+            statement.note_types(types);
+            if let Some((text, known)) = statement.text.as_ref().zip(link)
+                && let Some(there) = known.statements.touch(text)
+            {
+                there.clone_from(&statement.types);
+            }
         }
         let mut names = None;
-        if let Some(server) = statement.server_ids[Role::Primary as usize] {
+        if let Some(server) = server_id {
             patch_id(front.bytes, server);
             names = Some(Names { sent, server });
         }
         let what = if expect == Expect::Response {
             What::Execute { id, kind, traits }
         } else {
-            What::Plain
+            What::Fetch(id)
         };
         let departure = Departure {
             what,
@@ -357,16 +388,18 @@ impl Session {
             // Servers say nothing to long data, not even that there is no such statement.
             return self.skip(&mut front);
         };
-        if !self.ensure(cx, Role::Primary, out) || !self.ensure_prepared(Role::Primary, id, out) {
+        if !self.ensure(cx, Role::Primary, false, out)
+            || !self.ensure_prepared(cx, Role::Primary, id, out)
+        {
             return 0;
+        }
+        if let Some(server_id) = self.server_id(Role::Primary, id) {
+            patch_id(front.bytes, server_id);
         }
         let Some(statement) = self.statements.get_mut(id) else {
             return 0;
         };
         statement.long_data = true;
-        if let Some(server_id) = statement.server_ids[Role::Primary as usize] {
-            patch_id(front.bytes, server_id);
-        }
         let departure = Departure {
             expect: None,
             ..Departure::plain(Expect::Terminal)
@@ -381,109 +414,31 @@ impl Session {
         let named = self.named(front).filter(|_| is_long_data)?;
         self.statements.get_mut(named.id)
     }
-
-    /// COM_STMT_CLOSE. It has no reply.
-    pub(super) fn close_statement(
-        &mut self,
-        cx: &mut Cx<'_>,
-        front: &Front<'_>,
-        out: &mut Outputs,
-    ) -> usize {
-        let total = front.total();
-        let named = self.named(front);
-        if named.is_none() && self.server == Server::MySql {
-            // But for one that MySQL cannot read.
-            return self.depart(cx, front, Departure::plain(Expect::Terminal), out);
-        }
-        if let Some(statement) = named.and_then(|named| self.statements.remove(named.id)) {
-            for role in Role::BOTH {
-                if let Some(server_id) = statement.server_ids[role as usize] {
-                    let mut packet = [5, 0, 0, 0, 0x19, 0, 0, 0, 0];
-                    patch_id(&mut packet, server_id);
-                    out.backend(role, Access::Read, |buffer| {
-                        buffer.extend_from_slice(&packet)
-                    });
-                }
-            }
-        }
-        total
-    }
-
-    /// COM_STMT_RESET: long data and cursors, both of which are on the primary only.
-    pub(super) fn reset_statement(
-        &mut self,
-        cx: &mut Cx<'_>,
-        front: Front<'_>,
-        out: &mut Outputs,
-    ) -> usize {
-        let Some(Named { sent, id }) = self.named(&front) else {
-            return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
-        };
-        let Some(statement) = self.statements.get_mut(id) else {
-            let (caller, expect) = ("mysqld_stmt_reset", Expect::Terminal);
-            return self.unknown_statement(cx, front, sent, caller, expect, out);
-        };
-        statement.long_data = false;
-        statement.cursor = false;
-        statement.lost_data = None;
-        let role = Role::Primary;
-        let Some(server_id) = statement.server_ids[role as usize] else {
-            // A statement that only a replica has holds nothing to be reset, and the replica's flags are not the session's.
-            self.local_ok(1, out);
-            return front.total();
-        };
-        patch_id(front.bytes, server_id);
-        let (at, total) = (front.at, front.total());
-        out.push(Output::ForwardToBackend {
-            role,
-            range: at..at + total,
-            access: Access::Read,
-        });
-        self.await_reply(
-            Departure {
-                role,
-                names: Some(Names {
-                    sent,
-                    server: server_id,
-                }),
-                ..Departure::plain(Expect::Terminal)
-            },
-            0,
-        );
-        total
-    }
-
-    /// A statement that the session does not have. The primary says so in its own words, unless the number happens to be
-    /// that of another statement there.
-    fn unknown_statement(
-        &mut self,
-        cx: &mut Cx<'_>,
-        front: Front<'_>,
-        id: u32,
-        caller: &'static str,
-        expect: Expect,
-        out: &mut Outputs,
-    ) -> usize {
-        // MySQL looks statements up in one place since version 8.
-        let command = match self.server {
-            Server::MySql if self.version >= 80_000 => "mysql_stmt_precheck",
-            Server::MySql | Server::MariaDb => caller,
-        };
-        let means_last = id == u32::MAX && self.server == Server::MariaDb;
-        if means_last || self.statements.is_server_id(id) {
-            return self.refuse_front(front, &Fault::UnknownStatement { id, command }, out);
-        }
-        self.depart(cx, &front, Departure::plain(expect), out)
-    }
 }
 
 impl Prepared {
     /// The client sent its parameter types; they are kept when they are new.
-    fn note_types(&mut self, role: Role, types: &[u8]) {
+    fn note_types(&mut self, types: &[u8]) {
         if self.types.as_deref() != Some(types) {
             self.types = Some(types.into());
-            self.types_known = [false; 2];
         }
-        self.types_known[role as usize] = true;
     }
+}
+
+fn is_same(a: &Option<Arc<[u8]>>, b: &Option<Arc<[u8]>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// The parameter types in a COM_STMT_BULK_EXECUTE, when it has them.
+fn bulk_types(payload: &[u8], params: u16) -> Option<&[u8]> {
+    const SENDS_TYPES: u16 = 128;
+    let flags = u16::from_le_bytes(payload.get(5..7)?.try_into().ok()?);
+    let end = 7 + 2 * usize::from(params);
+    (flags & SENDS_TYPES != 0)
+        .then(|| payload.get(7..end))
+        .flatten()
 }

@@ -1,23 +1,31 @@
 //! What is said to a server connection so that it has the session's state, and how the pieces of such texts are read.
 
 /// Something to say to a connection before it is used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Replay {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Replay {
     /// A statement.
     Query(Vec<u8>),
+    /// An assignment without its SET, so that several can be said in one statement.
+    Assign(Vec<u8>),
     /// COM_INIT_DB.
     InitDb(Vec<u8>),
-    /// COM_SET_OPTION.
-    SetOption(u16),
-    /// COM_RESET_CONNECTION, because the other connection was reset and MySQL then forgets the log-in's character set.
+    /// COM_RESET_CONNECTION, because the session was reset and MySQL then forgets the log-in's character set.
     Reset,
 }
 
 impl Replay {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Query(text) | Self::InitDb(text) => text.len(),
-            Self::SetOption(_) | Self::Reset => 2,
+            Self::Query(text) | Self::Assign(text) | Self::InitDb(text) => text.len(),
+            Self::Reset => 1,
+        }
+    }
+
+    /// The schema that it goes to.
+    pub(super) fn schema(&self) -> Option<&[u8]> {
+        match self {
+            Self::InitDb(name) => Some(name),
+            Self::Query(_) | Self::Assign(_) | Self::Reset => None,
         }
     }
 }

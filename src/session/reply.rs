@@ -2,11 +2,11 @@
 
 use super::loss::restore_id;
 use super::{
-    Access, Attempt, Beginning, Cx, LinkState, Outcome, Output, Outputs, Parting, Reply, Role,
-    Running, Session, TrackEvent, Upload, What,
+    Access, Attempt, Beginning, Cx, Output, Outputs, Parting, Reply, Role, Session, TrackEvent,
+    Upload, What,
 };
-use crate::sql::{self, Dialect, Kind, Server, Traits};
-use crate::wire::{Capabilities, Status, write_payload};
+use crate::sql::{Kind, Traits};
+use crate::wire::{Capabilities, write_payload};
 
 /// Error codes with which a server says that it or the connection is going away, not that the statement is wrong.
 const GOING_AWAY: [u16; 4] = [
@@ -53,7 +53,7 @@ impl Session {
         out: &mut Outputs,
     ) -> usize {
         let mut at = 0;
-        while at < input.len() && self.link(role).state == LinkState::Ready {
+        while at < input.len() && self.link(role).is_ready() {
             let rest = input.get_mut(at..).unwrap_or_default();
             let step = if self.is_syncing(role) {
                 self.on_sync(cx, rest, client, out)
@@ -78,6 +78,10 @@ impl Session {
                 break;
             }
             at += step;
+        }
+        // Not before: a connection with something unread on it is nobody else's.
+        if at == input.len() && std::mem::take(&mut self.is_done) {
+            self.give_back(out);
         }
         at
     }
@@ -138,7 +142,7 @@ impl Session {
         };
         match walk.event {
             Some(TrackEvent::Prepared { at: payload, ok }) => {
-                if let What::Prepare(id) = reply.command.what {
+                if let What::Prepare { id, .. } = reply.command.what {
                     if let Some(place) = rest.get_mut(payload + 1..payload + 5) {
                         place.copy_from_slice(&id.to_le_bytes());
                     }
@@ -148,7 +152,12 @@ impl Session {
                             // Servers know the variable from the preparation on, and describe it otherwise than an unknown one.
                             self.state.set_user_variables_unknown();
                         }
-                        prepared.server_ids[role as usize] = Some(ok.statement_id);
+                        match prepared.text.clone() {
+                            Some(text) => {
+                                self.note_prepared(cx, role, &text, ok.statement_id, out);
+                            }
+                            None => prepared.own = Some(ok.statement_id),
+                        }
                         self.statements.insert(id, prepared);
                     }
                 }
@@ -182,6 +191,10 @@ impl Session {
             self.first_byte_passed(out);
         }
         if walk.event == Some(TrackEvent::End) {
+            if self.changes_definitions() {
+                cx.texts.definitions_changed();
+            }
+            self.note_told(cx.texts.era());
             self.on_reply_end(client, out);
         }
         walk.consumed
@@ -209,9 +222,10 @@ impl Session {
                 traits.contains(Traits::LOAD) || matches!(kind, Kind::Execute | Kind::Unknown)
             }
             What::LongQuery(kind) => matches!(kind, Kind::Write | Kind::Batch | Kind::Unknown),
-            What::Prepare(_)
+            What::Prepare { .. }
             | What::InitDb
             | What::SetOption(_)
+            | What::Fetch(_)
             | What::Reset
             | What::Release
             | What::Plain => false,
@@ -232,7 +246,9 @@ impl Session {
     /// The retained bytes are needed when the reply has ended.
     fn notes_at_end(&self) -> bool {
         match self.reply.as_ref().map(|reply| reply.command.what) {
-            Some(What::Query { traits, .. }) => traits.contains(Traits::EFFECTS),
+            Some(What::Query { traits, .. }) => {
+                traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION)
+            }
             Some(What::InitDb) => true,
             _ => false,
         }
@@ -257,6 +273,7 @@ impl Session {
         else {
             return;
         };
+        self.is_done = true;
         let outcome = tracker.outcome();
         // The statement was read as the session stood before it.
         let dialect = self.dialect();
@@ -267,7 +284,9 @@ impl Session {
             upload.to = None;
         }
         if let Some(status) = outcome.status {
-            self.link_mut(role).status = status;
+            if let Some(known) = self.link_mut(role).known_mut() {
+                known.status = status;
+            }
             if role == Role::Primary {
                 self.note_status(status);
             }
@@ -279,201 +298,12 @@ impl Session {
             self.drop_link(Role::Replica, out);
         }
         if role == Role::Primary {
-            // What the statement changed it changed there.
-            let serial = self.state.serial();
-            self.link_mut(role).applied = serial;
-            if outcome.insert_id != 0 {
-                self.insert_id_set = true;
-                self.insert_id_lost = false;
-            }
+            self.note_done(command, outcome);
         }
         self.note_last(role, command, outcome);
         self.attempt = Attempt::default();
         if command.retained > 0 {
             out.push(Output::Consume(command.retained));
-        }
-    }
-
-    pub(super) fn note_status(&mut self, status: Status) {
-        let was_in = self.status.contains(Status::IN_TRANS);
-        self.status = status;
-        if was_in && !status.contains(Status::IN_TRANS) {
-            self.state.transaction_done();
-        }
-    }
-
-    fn note_command(
-        &mut self,
-        role: Role,
-        command: Running,
-        outcome: Outcome,
-        dialect: &Dialect,
-        client: &[u8],
-        out: &mut Outputs,
-    ) {
-        let ok = outcome.error.is_none();
-        match command.what {
-            What::Query { at, traits, kind } => {
-                let sql = client.get(at..command.retained).unwrap_or_default();
-                self.note_statement(kind, traits, (sql, false), outcome, dialect);
-            }
-            What::Execute { id, kind, .. } => {
-                let Some(statement) = self.statements.get_mut(id) else {
-                    return;
-                };
-                // An error of the long data itself stays until the statement is reset.
-                statement.long_data &= !ok;
-                let traits = statement.traits;
-                let bound = statement.params > 0;
-                let text = if traits.contains(Traits::EFFECTS) {
-                    statement.text.clone()
-                } else {
-                    None
-                };
-                if traits.contains(Traits::EFFECTS) && text.is_none() {
-                    self.state.set_opaque();
-                    self.state.set_user_variables_unknown();
-                }
-                let text = text.as_deref().unwrap_or_default();
-                self.note_statement(kind, traits, (text, bound), outcome, dialect);
-            }
-            What::LongQuery(kind) => {
-                // Only its head was seen. More results than one tell of statements behind it.
-                self.state.set_user_variables_unknown();
-                if kind != Kind::Write || outcome.many {
-                    self.state.set_opaque();
-                }
-            }
-            What::InitDb if ok => {
-                let name = client.get(5..command.retained).unwrap_or_default();
-                self.state.use_schema(name);
-            }
-            What::SetOption(option) if ok => {
-                self.state.set_option(option);
-                // It outlives COM_RESET_CONNECTION and COM_CHANGE_USER, so connections opened from here on log in with it.
-                let flag = Capabilities::MULTI_STATEMENTS;
-                self.capabilities = match option {
-                    0 => self.capabilities | flag,
-                    _ => self.capabilities.without(flag),
-                };
-            }
-            What::Release if ok => self.close(out),
-            What::Reset if ok => self.was_reset(),
-            What::Reset => {
-                // A server that cannot reset is not fit to go on with: what it still holds is not known.
-                self.drop_link(role, out);
-                self.was_reset();
-            }
-            What::Prepare(_) => self.preparing = None,
-            What::InitDb | What::SetOption(_) | What::Release | What::Plain => {}
-        }
-    }
-
-    /// Notes where questions about previous statements are to be asked: SHOW WARNINGS, ROW_COUNT(), FOUND_ROWS(). What sets them
-    /// was asked of both servers.
-    fn note_last(&mut self, role: Role, command: Running, outcome: Outcome) {
-        let here = Some(super::Last { role, lost: false });
-        let failed = outcome.error.is_some();
-        match command.what {
-            What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
-                let shows = kind == Kind::Show && traits.contains(Traits::DIAGNOSTICS);
-                self.last = here;
-                if !shows && !self.leaves_warnings(kind, traits, outcome) {
-                    self.warned = here;
-                }
-                if !shows && outcome.rows {
-                    self.last_rows = here;
-                }
-            }
-            What::Prepare(_) => {
-                if failed {
-                    self.last = here;
-                }
-                let clears = self.server == Server::MySql && !command.keeps_last;
-                if failed || outcome.warnings > 0 || clears {
-                    self.warned = here;
-                }
-            }
-            What::LongQuery(_) => {
-                self.last = here;
-                self.warned = here;
-                if outcome.rows {
-                    self.last_rows = here;
-                }
-            }
-            What::InitDb | What::SetOption(_) | What::Reset | What::Release | What::Plain => {
-                if !command.keeps_last {
-                    self.last = here;
-                }
-                // An error can be shown, whatever command it answers.
-                if !command.keeps_last || failed {
-                    self.warned = here;
-                }
-            }
-        }
-    }
-
-    /// On MariaDB the warnings of the statement before stay when one that uses no tables gives none of its own.
-    fn leaves_warnings(&self, kind: Kind, traits: Traits, outcome: Outcome) -> bool {
-        let uses_no_tables = traits.contains(Traits::DIAGNOSTICS)
-            || matches!(
-                kind,
-                Kind::Set
-                    | Kind::Use
-                    | Kind::Begin
-                    | Kind::Commit
-                    | Kind::Rollback
-                    | Kind::Savepoint
-                    | Kind::Prepare
-                    | Kind::Deallocate
-            );
-        let is_silent = outcome.error.is_none() && outcome.warnings == 0;
-        self.server == Server::MariaDb && uses_no_tables && is_silent
-    }
-
-    /// Notes what a statement that ran on a connection changed. Its text comes with whether it had parameters.
-    fn note_statement(
-        &mut self,
-        kind: Kind,
-        traits: Traits,
-        (sql, bound): (&[u8], bool),
-        outcome: Outcome,
-        dialect: &Dialect,
-    ) {
-        if traits.contains(Traits::LOCK_FUNCTION) {
-            self.state.set_user_locks();
-        }
-        let assigns_in_expression = traits.contains(Traits::USER_VAR_WRITE) && kind != Kind::Set;
-        if assigns_in_expression || traits.intersects(Traits::UNKNOWN_FUNCTION | Traits::CALL) {
-            self.state.set_user_variables_unknown();
-        }
-        if kind == Kind::Execute {
-            // What a text prepared by SQL does is known to the server only.
-            self.state.set_user_variables_unknown();
-            self.state.set_opaque();
-        }
-        if !traits.contains(Traits::EFFECTS) {
-            return;
-        }
-        match outcome.error {
-            None => {
-                let state = &mut self.state;
-                state.begin_text();
-                sql::effects(sql, dialect, &mut |effect| state.note(&effect, bound));
-                if traits.contains(Traits::MULTI) {
-                    state.end_batch(sql);
-                }
-            }
-            // Of a batch some statements may have run before the one that failed.
-            Some(_) if traits.contains(Traits::MULTI) => {
-                self.state.set_opaque();
-                self.state.set_user_variables_unknown();
-            }
-            // Servers know the variable from then on, though it has no value.
-            Some(_) if traits.contains(Traits::USER_VAR_WRITE) => {
-                self.state.set_user_variables_unknown();
-            }
-            Some(_) => {}
         }
     }
 }

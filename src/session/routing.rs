@@ -1,9 +1,9 @@
 //! From what a statement is to the connection that it runs on: the decision of `route`, in both readings of a text where it
 //! has two, and what becomes of it when the group cannot follow.
 
-use super::{Cx, Fault, Last, Role, Session};
+use super::{Ask, Cx, Fault, InsertId, Last, Link, Outputs, Role, Session};
 use crate::config::{NoReplica, ReadFrom};
-use crate::route::{self, Reason, Route};
+use crate::route::{self, Pins, Reason, Route};
 use crate::sql::{self, Hint, Kind, Statement, Traits};
 
 impl Session {
@@ -61,7 +61,7 @@ impl Session {
                 Some(_) | None => {}
             }
         }
-        if self.insert_id_lost && traits.contains(Traits::LAST_INSERT_ID) {
+        if self.insert_id == InsertId::Lost && traits.contains(Traits::LAST_INSERT_ID) {
             return Err(Fault::LostPrevious);
         }
         if route.role != Role::Replica || route.reason == Reason::Follows {
@@ -102,5 +102,82 @@ impl Session {
     pub(super) fn may_fall_back(&self, cx: &Cx<'_>) -> bool {
         self.account(cx.snapshot).read_from != ReadFrom::ReplicaOnly
             && self.group(cx.snapshot).no_replica != NoReplica::Error
+    }
+
+    /// Makes sure that a question about previous statements is asked of the connection that ran them: one that was given back is
+    /// taken again, if nobody has used it since. False when it cannot be had.
+    pub(super) fn follow_up(
+        &mut self,
+        cx: &mut Cx<'_>,
+        role: Role,
+        kind: Kind,
+        traits: Traits,
+        out: &mut Outputs,
+    ) -> bool {
+        if !self.shares {
+            return true;
+        }
+        let Some(last) = self
+            .last_asked(kind, traits)
+            .filter(|last| last.role == role)
+        else {
+            return false;
+        };
+        match self.link(role) {
+            Link::Ready(known) => known.serial == last.serial,
+            Link::Opening => true,
+            Link::Absent => {
+                let ask: Ask = self.ask(cx, role, Some(last.serial));
+                match cx.lender.lend(&ask) {
+                    Some(known) => {
+                        self.take_up(role, known, out);
+                        true
+                    }
+                    None => false,
+                }
+            }
+        }
+    }
+
+    /// The text with the answers in it that no server connection can give: the client's id, and the numbers of statements whose
+    /// connection (`previous` says so) was given back. `None` when it goes as it is.
+    ///
+    /// # Errors
+    /// A question is left that nobody can answer any more.
+    pub(super) fn answers(
+        &self,
+        sql: &[u8],
+        traits: Traits,
+        previous: bool,
+    ) -> Result<Option<Vec<u8>>, Fault> {
+        // While it holds locks its connection is its own, and others may look for it by the server's number.
+        let locks = Pins::USER_LOCKS.union(Pins::LOCKED_TABLES);
+        let asks_id = traits.contains(Traits::CONNECTION_ID)
+            && !traits.contains(Traits::LOCK_FUNCTION)
+            && !self.state.pins().any_of(locks);
+        if !previous && !asks_id {
+            return Ok(None);
+        }
+
+        let numbers = if previous {
+            self.numbers
+        } else {
+            super::Numbers::default()
+        };
+        let answers = sql::Answers {
+            row_count: numbers.row_count,
+            found_rows: numbers.found_rows,
+            // With more its connection would not have been given back.
+            warnings: previous.then_some(match (&self.kept_warnings, self.warned) {
+                (Some(_), Some(last)) => last.warnings,
+                _ => 0,
+            }),
+            connection_id: asks_id.then_some(self.id),
+        };
+        let done = sql::answered(sql, &self.dialect(), &answers);
+        if previous && done.is_open {
+            return Err(Fault::LostPrevious);
+        }
+        Ok((done.count > 0).then_some(done.text))
     }
 }

@@ -4,20 +4,12 @@
 //! State is a short history of statements that give the same state on another connection. An entry leaves when a later
 //! one replaces it. What cannot be said again elsewhere becomes a pin: its state lives on the primary only.
 
+use std::sync::Arc;
+
+use super::history::{Entry, History};
 use super::replay::{Replay, is_reading, literal_word, neutral};
 use crate::route::Pins;
-use crate::sql::{Charset, Effect, Scope, TableName, Value};
-
-#[derive(Debug)]
-struct Entry {
-    serial: u32,
-    key: Vec<u8>,
-    replay: Replay,
-    /// How its text reads does not depend on character set and sql_mode.
-    neutral: bool,
-    /// Its value refers to state before it.
-    depends: bool,
-}
+use crate::sql::{Charset, Effect, LockUse, Scope, Server, TableName, Value};
 
 /// A session replays at most so many statements…
 const HISTORY_ENTRIES: usize = 64;
@@ -26,6 +18,9 @@ const HISTORY_BYTES: usize = 16 * 1024;
 /// Temporary tables that are counted by name; beyond, the pin stays until the session is reset.
 const TEMPORARY_NAMES: usize = 64;
 
+/// User locks that are counted by name; beyond, the pin stays until all are released.
+const LOCK_NAMES: usize = 64;
+
 /// A schema and a table.
 type TemporaryName = (Vec<u8>, Vec<u8>);
 
@@ -33,13 +28,16 @@ type TemporaryName = (Vec<u8>, Vec<u8>);
 #[derive(Debug, Default)]
 pub(super) struct State {
     schema: Option<Vec<u8>>,
-    history: Vec<Entry>,
-    bytes: usize,
-    serial: u32,
+    /// Shared with what is known of the connections that are in this state.
+    history: Arc<History>,
     pins: Pins,
     temporary: Vec<TemporaryName>,
     /// There may be temporary tables beside those that are counted.
     temporary_uncounted: bool,
+    /// Names of user locks that may be held, each as often as it was taken.
+    locks: Vec<Vec<u8>>,
+    /// There may be others beside those.
+    locks_uncounted: bool,
     charset: Charset,
     /// `None` when only the server knows.
     ansi_quotes: Option<bool>,
@@ -59,6 +57,7 @@ impl State {
         ansi_quotes: Option<bool>,
     ) -> Self {
         Self {
+            history: Arc::new(History::after_login(schema.as_deref())),
             schema,
             charset,
             ansi_quotes,
@@ -67,18 +66,19 @@ impl State {
         }
     }
 
-    /// COM_RESET_CONNECTION: everything but the schema is gone.
-    pub(super) fn reset(&mut self, charset: Charset) {
+    /// COM_RESET_CONNECTION: everything but the schema is gone. MariaDB returns to the log-in's character set, MySQL to the
+    /// server's own, which is another state than that after a log-in.
+    pub(super) fn reset(&mut self, charset: Charset, server: Server) {
         let schema = self.schema.take();
-        let serial = self.serial;
         let schema_unknown = self.schema_unknown;
         *self = Self::new(schema, charset, self.default_ansi_quotes);
-        self.serial = serial;
         if schema_unknown {
             // Until it is said again.
             self.set_opaque();
         }
-        self.append(b"reset".to_vec(), Replay::Reset, true, false);
+        if server == Server::MySql {
+            self.append(b"reset".to_vec(), Replay::Reset, true, false);
+        }
     }
 
     /// The current schema as far as it is known.
@@ -105,18 +105,15 @@ impl State {
         self.ansi_quotes
     }
 
-    /// The serial of the newest state; a connection that has it needs nothing.
+    /// What a connection in this state was told since its log-in.
     #[must_use]
-    pub(super) fn serial(&self) -> u32 {
-        self.serial
+    pub(super) fn history(&self) -> &Arc<History> {
+        &self.history
     }
 
-    /// What a connection that has the state up to `applied` still needs, in order.
-    pub(super) fn since(&self, applied: u32) -> impl Iterator<Item = &Replay> {
-        self.history
-            .iter()
-            .filter(move |e| e.serial > applied)
-            .map(|e| &e.replay)
+    /// A connection is in an equal state: from here on the two are told apart without comparing.
+    pub(super) fn adopt(&mut self, equal: &Arc<History>) {
+        self.history = equal.clone();
     }
 
     /// The state changed in a way that was not understood; the schema may be another one.
@@ -145,9 +142,31 @@ impl State {
         self.pins.set(Pins::USER_VARIABLES);
     }
 
-    /// A function of the GET_LOCK family ran.
-    pub(super) fn set_user_locks(&mut self) {
-        self.pins.set(Pins::USER_LOCKS);
+    /// A function of the GET_LOCK family ran. Locks are counted by name; a GET_LOCK that did not get its lock counts too, which
+    /// keeps the connection for nothing, but never gives one back with a lock on it.
+    pub(super) fn use_lock(&mut self, lock: LockUse<'_>) {
+        match lock {
+            LockUse::Takes(name) if self.locks.len() < LOCK_NAMES => {
+                self.locks.push(name.to_ascii_lowercase());
+            }
+            LockUse::Takes(_) | LockUse::Unknown => self.locks_uncounted = true,
+            LockUse::Releases(name) => {
+                let same = |held: &Vec<u8>| held.eq_ignore_ascii_case(name);
+                if let Some(at) = self.locks.iter().position(same) {
+                    self.locks.remove(at);
+                }
+            }
+            LockUse::ReleasesAll => {
+                self.locks = Vec::new();
+                self.locks_uncounted = false;
+            }
+            LockUse::Asks => {}
+        }
+        if self.locks.is_empty() && !self.locks_uncounted {
+            self.pins.clear(Pins::USER_LOCKS);
+        } else {
+            self.pins.set(Pins::USER_LOCKS);
+        }
     }
 
     /// A transaction began and ended, so SET TRANSACTION no longer waits.
@@ -161,7 +180,7 @@ impl State {
         match self.schema.as_deref() {
             Some(current) if current == name => {
                 self.schema = None;
-                self.history.retain(|e| e.key != b"schema");
+                Arc::make_mut(&mut self.history).forget_schema();
                 if self.has_character_set() {
                     // It took the collation of a schema that cannot be gone to any more.
                     self.pins.set(Pins::OPAQUE);
@@ -175,7 +194,10 @@ impl State {
 
     /// SET CHARACTER SET is part of the history.
     fn has_character_set(&self) -> bool {
-        self.history.iter().any(|e| e.key == b"character set")
+        self.history
+            .entries()
+            .iter()
+            .any(|e| e.key == b"character set")
     }
 
     /// The schema was changed, by USE or COM_INIT_DB.
@@ -188,15 +210,11 @@ impl State {
             self.pins.set(Pins::OPAQUE);
         }
         let replay = Replay::InitDb(name.to_vec());
-        let newest = self.history.iter().rev().find(|e| e.key == b"schema");
+        let entries = self.history.entries();
+        let newest = entries.iter().rev().find(|e| e.key == b"schema");
         if newest.is_none_or(|e| e.replay != replay) {
             self.record(b"schema", replay, name.is_ascii(), !replace);
         }
-    }
-
-    /// COM_SET_OPTION was accepted.
-    pub(super) fn set_option(&mut self, option: u16) {
-        self.record(b"option", Replay::SetOption(option), true, false);
     }
 
     /// Notes an effect of a statement that succeeded on the primary's connection. `bound` says that the statement was
@@ -285,13 +303,13 @@ impl State {
             self.pins.set(Pins::OPAQUE);
             return;
         }
-        let mut text = b"SET SESSION ".to_vec();
+        let mut text = b"SESSION ".to_vec();
         text.extend_from_slice(&name);
         text.extend_from_slice(b" = ");
         text.extend_from_slice(value.text);
         let depends = value.text.contains(&b'@');
         let neutral = neutral(value.text);
-        self.record(&name, Replay::Query(text), neutral, depends);
+        self.record(&name, Replay::Assign(text), neutral, depends);
     }
 
     fn set_user_variable(&mut self, name: &[u8], value: Value<'_>, bound: bool) {
@@ -303,7 +321,7 @@ impl State {
             self.pins.set(Pins::USER_VARIABLES);
             return;
         }
-        let mut text = b"SET @`".to_vec();
+        let mut text = b"@`".to_vec();
         for byte in name {
             text.push(*byte);
             if *byte == b'`' {
@@ -314,7 +332,7 @@ impl State {
         text.extend_from_slice(value.text);
         let depends = value.text.contains(&b'@');
         let neutral = neutral(value.text) && name.is_ascii();
-        self.record(&key, Replay::Query(text), neutral, depends);
+        self.record(&key, Replay::Assign(text), neutral, depends);
     }
 
     fn can_replay(&self, value: Value<'_>, bound: bool) -> bool {
@@ -431,30 +449,28 @@ impl State {
     /// Takes out an older entry of the same key, unless something behind it was read in its light: texts whose meaning
     /// hangs on character set or sql_mode, and values made from earlier ones.
     fn drop_replaced(&mut self, key: &[u8]) {
-        let Some(at) = self.history.iter().rposition(|e| e.key == key) else {
+        let entries = self.history.entries();
+        let Some(at) = entries.iter().rposition(|e| e.key == key) else {
             return;
         };
         let parses = is_reading(key);
-        let later = self.history.get(at + 1..).unwrap_or_default();
+        let later = entries.get(at + 1..).unwrap_or_default();
         if later.iter().any(|e| e.depends || (parses && !e.neutral)) {
             return;
         }
-        let entry = self.history.remove(at);
-        self.bytes = self.bytes.saturating_sub(entry.replay.len());
+        Arc::make_mut(&mut self.history).remove(at);
     }
 
     fn append(&mut self, key: Vec<u8>, replay: Replay, neutral: bool, depends: bool) {
-        self.serial = self.serial.wrapping_add(1);
-        self.bytes = self.bytes.saturating_add(replay.len());
-        if self.history.len() >= HISTORY_ENTRIES || self.bytes > HISTORY_BYTES {
+        let bytes = self.history.bytes().saturating_add(replay.len());
+        let history = Arc::make_mut(&mut self.history);
+        if history.entries().len() >= HISTORY_ENTRIES || bytes > HISTORY_BYTES {
             self.pins.set(Pins::HISTORY);
             self.pins.set(Pins::USER_VARIABLES);
-            self.history = Vec::new();
-            self.bytes = 0;
+            history.clear();
         }
         if !self.pins.any_of(Pins::HISTORY) {
-            self.history.push(Entry {
-                serial: self.serial,
+            history.push(Entry {
                 key,
                 replay,
                 neutral,

@@ -1,14 +1,19 @@
-//! Prepared statements of a session: the client's ids, what each statement is, and its ids on the two connections.
+//! Prepared statements of a session: the client's ids, and what each statement is. What of them a connection has prepared
+//! goes with the connection (`texts::Cache`).
 //! The bytes of the commands are the business of `wire::Execute` and of `session::prepared`.
 
+use std::sync::Arc;
+
 use super::fault::Fault;
-use crate::route::Role;
+use super::texts::Text;
 
 /// One prepared statement.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// The text, kept where the statement may have to be prepared again on the other connection or changes the session.
-    pub(super) text: Option<Box<[u8]>>,
+    /// The text, from which it is prepared wherever it runs; `None` for one too long to be kept.
+    pub(super) text: Option<Arc<Text>>,
+    /// Without a text it exists on the primary's connection only, under this number.
+    pub(super) own: Option<u32>,
     /// The text is a plain read: where it runs is decided at each execution.
     pub(super) is_read: bool,
     /// The answer lives on the connection that ran the previous statement.
@@ -21,16 +26,16 @@ pub(super) struct Prepared {
     pub(super) kind: crate::sql::Kind,
     /// Number of parameters.
     pub(super) params: u16,
-    /// Its id on the primary's and on the replica's connection.
-    pub(super) server_ids: [Option<u32>; 2],
     /// The last parameter types that the client sent (two bytes a parameter; more with names).
-    pub(super) types: Option<Box<[u8]>>,
-    /// Which connection knows those types.
-    pub(super) types_known: [bool; 2],
+    pub(super) types: Option<Arc<[u8]>>,
     /// Long data was sent to the primary and not yet executed or reset.
     pub(super) long_data: bool,
     /// A cursor may be open on the primary: the next execution closes it, so it has to run there.
     pub(super) cursor: bool,
+    /// Until when changes of definitions are known to the client, see `Texts::era`.
+    pub(super) told: u64,
+    /// It was executed with more data than is looked at in one piece.
+    pub(super) is_long: bool,
     /// Long data could not be sent, which the client learns when it executes: long data itself has no reply.
     pub(super) lost_data: Option<Box<Fault>>,
 }
@@ -72,20 +77,34 @@ impl Statements {
         Some(self.list.remove(at).1)
     }
 
-    /// A connection is gone and its ids with it.
-    pub(super) fn forget_backend(&mut self, role: Role) {
-        for (_, statement) in &mut self.list {
-            statement.server_ids[role as usize] = None;
-            statement.types_known[role as usize] = false;
-        }
-    }
-
-    /// Some statement has long data on the primary or is known only there by its server id.
+    /// Some statement has long data or a cursor on the primary's connection, or exists there only.
     #[must_use]
     pub(super) fn bound_to_primary(&self) -> bool {
-        self.list.iter().any(|(_, s)| {
-            s.long_data || (s.text.is_none() && s.server_ids[Role::Primary as usize].is_some())
-        })
+        self.list
+            .iter()
+            .any(|(_, s)| s.long_data || s.cursor || s.is_long || s.own.is_some())
+    }
+
+    /// Some statement asks about the one before it.
+    #[must_use]
+    pub(super) fn has_diagnostics(&self) -> bool {
+        self.list.iter().any(|(_, s)| s.is_diagnostic)
+    }
+
+    /// Some statement exists on the primary's connection only, under this number.
+    #[must_use]
+    pub(super) fn has_own(&self, id: u32) -> bool {
+        self.list.iter().any(|(_, s)| s.own == Some(id))
+    }
+
+    /// The primary's connection is gone, and what existed there only.
+    pub(super) fn forget_own(&mut self) {
+        for (_, statement) in &mut self.list {
+            statement.own = None;
+            statement.is_long = false;
+            statement.cursor = false;
+            statement.long_data = false;
+        }
     }
 
     /// Forgets the statements but goes on counting, as a connection that was reset does.
@@ -97,14 +116,6 @@ impl Statements {
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
-    }
-
-    /// Whether some statement has this id on the primary's connection.
-    #[must_use]
-    pub(super) fn is_server_id(&self, id: u32) -> bool {
-        self.list
-            .iter()
-            .any(|(_, s)| s.server_ids[Role::Primary as usize] == Some(id))
     }
 
     /// Forgets all; ids start again as on a new connection.

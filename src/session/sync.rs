@@ -1,15 +1,17 @@
-//! Bringing a connection to the session's state before it is used: opening it, replaying what it lacks, preparing a
-//! statement on it. Replies to what Atlas itself says are swallowed here.
+//! What Atlas itself says to a connection while a command waits: its replies are swallowed here, and what they bring is
+//! noted. What is said is decided in `bring` and `hold`.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use super::hold::close_statement;
 use super::reply::is_going_away;
 use super::{
-    Access, Cx, Expect, Failure, Fault, LinkState, Output, Outputs, Parting, READ_ATTEMPTS, Ready,
-    Replay, Role, Session, TrackEvent, Tracker, command::Front,
+    Cx, Expect, Failure, Fault, Known, Link, Output, Outputs, Parting, READ_ATTEMPTS, Role,
+    Session, TrackEvent, Tracker, command::Front,
 };
 use crate::pool::HostId;
-use crate::wire::{Capabilities, Command, ErrPacket, Header, PacketWriter, Status};
+use crate::wire::{ErrPacket, Header};
 
 /// What Atlas has said to a connection and waits to be answered.
 #[derive(Debug)]
@@ -17,93 +19,51 @@ pub(super) struct Sync {
     role: Role,
     said: VecDeque<Said>,
     tracker: Tracker,
+    /// The answer so far, where it matters.
+    answer: Vec<u8>,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Said {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
     /// A piece of session state.
     State,
+    /// The same, of a kind that the server may refuse.
+    Whatever,
+    /// A statement that leaves nothing to be shown by SHOW WARNINGS.
+    Clear,
     /// A prepare of the client's statement.
     Prepare(u32),
+    /// The question for the warnings that would be forgotten with the connection.
+    Warnings,
+    /// The same for the numbers.
+    Numbers,
     /// Not Atlas's own: a replica's refusal of a read that the primary is to answer instead.
     Refusal(Expect),
 }
 
+impl Sync {
+    pub(super) fn is_on(&self, role: Role) -> bool {
+        self.role == role
+    }
+
+    pub(super) fn asks_numbers(&self) -> bool {
+        matches!(self.said.front(), Some(Said::Warnings | Said::Numbers))
+    }
+}
+
 impl Session {
-    /// Whether the connection may be used now. If not, what is missing has been asked for and the command waits.
-    pub(super) fn ensure(&mut self, cx: &mut Cx<'_>, role: Role, out: &mut Outputs) -> bool {
-        let _ = cx;
-        match self.link(role).state {
-            LinkState::Opening => false,
-            LinkState::Absent => {
-                self.open(role, out);
-                false
-            }
-            LinkState::Ready => {
-                if self.link(role).applied == self.state.serial() && !self.needs_autocommit(role) {
-                    return true;
-                }
-                self.replay(role, out)
-            }
-        }
-    }
-
-    /// The client has autocommit on, which the server's default may not be: reads leave the primary only with it, and it
-    /// outlives a connection to the primary that held nothing else.
-    fn needs_autocommit(&self, role: Role) -> bool {
-        self.status.contains(Status::AUTOCOMMIT)
-            && !self.link(role).status.contains(Status::AUTOCOMMIT)
-    }
-
-    pub(super) fn open(&mut self, role: Role, out: &mut Outputs) {
-        self.link_mut(role).state = LinkState::Opening;
-        self.waiting = Some(role);
-        let avoid = if role == Role::Replica {
-            self.attempt.avoid
-        } else {
-            None
-        };
-        out.push(Output::Open { role, avoid });
-    }
-
-    fn replay(&mut self, role: Role, out: &mut Outputs) -> bool {
-        let capabilities = self.link(role).capabilities;
-        let mut said = VecDeque::new();
-        let start = out.arena.len();
-        if self.needs_autocommit(role) {
-            write_query(&mut out.arena, capabilities, b"SET autocommit = 1");
-            said.push_back(Said::State);
-        }
-        for replay in self.state.since(self.link(role).applied) {
-            write_replay(&mut out.arena, capabilities, replay);
-            said.push_back(Said::State);
-        }
-        if said.is_empty() {
-            let serial = self.state.serial();
-            self.link_mut(role).applied = serial;
-            return true;
-        }
-        // State of the connection, not data: it may go to a replica.
-        out.push(Output::SendToBackend {
-            role,
-            range: start..out.arena.len(),
-            access: Access::Read,
-        });
-        self.start_sync(role, said);
-        false
-    }
-
     /// Passes over the refusal that is coming in.
     pub(super) fn swallow_refusal(&mut self, role: Role, expect: Expect) {
         self.start_sync(role, VecDeque::from([Said::Refusal(expect)]));
     }
 
-    fn start_sync(&mut self, role: Role, said: VecDeque<Said>) {
+    pub(super) fn start_sync(&mut self, role: Role, said: VecDeque<Said>) {
         let tracker = self.tracker_for(role, said.front().copied());
         self.sync = Some(Sync {
             role,
             said,
             tracker,
+            answer: Vec::new(),
         });
     }
 
@@ -111,30 +71,10 @@ impl Session {
         let expect = match said {
             Some(Said::Prepare(_)) => Expect::Prepare,
             Some(Said::Refusal(expect)) => expect,
-            Some(Said::State) | None => Expect::Terminal,
+            Some(Said::Warnings | Said::Numbers | Said::Clear) => Expect::Response,
+            Some(Said::State | Said::Whatever) | None => Expect::Terminal,
         };
-        Tracker::new(expect, self.link(role).capabilities).without_files()
-    }
-
-    /// Whether the statement is prepared on that connection; if not, that is on its way and the command waits.
-    pub(super) fn ensure_prepared(&mut self, role: Role, id: u32, out: &mut Outputs) -> bool {
-        let Some(statement) = self.statements.get_mut(id) else {
-            return true;
-        };
-        if statement.server_ids[role as usize].is_some() {
-            return true;
-        }
-        let Some(text) = &statement.text else {
-            return true;
-        };
-        out.backend(role, Access::Read, |buffer| {
-            let mut packet = PacketWriter::begin(buffer, 0);
-            packet.u8(Command::StmtPrepare.code());
-            packet.bytes(text);
-            packet.finish();
-        });
-        self.start_sync(role, VecDeque::from([Said::Prepare(id)]));
-        false
+        Tracker::new(expect, self.capabilities_of(role)).without_files()
     }
 
     /// Whether this connection's bytes are answers to Atlas itself.
@@ -162,14 +102,17 @@ impl Session {
                 return input.len();
             }
         };
+        if sync.asks_numbers() {
+            let seen = input.get(..walk.consumed).unwrap_or_default();
+            sync.answer.extend_from_slice(seen);
+        }
         match walk.event {
             None => self.sync = Some(sync),
             Some(TrackEvent::Prepared { ok, .. }) => {
                 if let Some(Said::Prepare(id)) = sync.said.front()
-                    && let Some(statement) = self.statements.get_mut(*id)
+                    && let Some(text) = self.statements.get_mut(*id).and_then(|s| s.text.clone())
                 {
-                    statement.server_ids[role as usize] = Some(ok.statement_id);
-                    statement.types_known[role as usize] = false;
+                    self.note_prepared(cx, role, &text, ok.statement_id, out);
                 }
                 self.sync = Some(sync);
             }
@@ -177,12 +120,27 @@ impl Session {
             Some(TrackEvent::LocalInfile) => self.sync = Some(sync),
             Some(TrackEvent::End) => {
                 let outcome = sync.tracker.outcome();
-                if let Some(status) = outcome.status {
-                    self.link_mut(role).status = status;
+                if let Some(status) = outcome.status
+                    && let Some(known) = self.link_mut(role).known_mut()
+                {
+                    known.status = status;
                 }
                 let was = sync.said.pop_front();
+                if was == Some(Said::Warnings) {
+                    if outcome.error.is_none() {
+                        self.note_warnings(std::mem::take(&mut sync.answer));
+                    }
+                    sync.answer.clear();
+                    sync.tracker = self.tracker_for(role, sync.said.front().copied());
+                    self.sync = Some(sync);
+                    return walk.consumed;
+                }
+                if was == Some(Said::Numbers) {
+                    self.note_numbers(role, &sync.answer, out);
+                    return walk.consumed;
+                }
                 if let (Some(code), Some(was)) = (outcome.error, was)
-                    && !matches!(was, Said::Refusal(_))
+                    && !matches!(was, Said::Refusal(_) | Said::Whatever)
                 {
                     let answer = input.get(..walk.consumed).unwrap_or_default();
                     return self
@@ -192,17 +150,42 @@ impl Session {
                 sync.tracker = self.tracker_for(role, sync.said.front().copied());
                 if !sync.said.is_empty() {
                     self.sync = Some(sync);
-                } else if matches!(was, Some(Said::State)) {
-                    let serial = self.state.serial();
-                    self.link_mut(role).applied = serial;
-                    if role == Role::Primary {
-                        let status = self.link(role).status;
-                        self.note_status(status);
-                    }
+                } else if matches!(was, Some(Said::State | Said::Whatever)) {
+                    self.synced(role, out);
                 }
             }
         }
         walk.consumed
+    }
+
+    /// The connection is in the session's state.
+    fn synced(&mut self, role: Role, out: &mut Outputs) {
+        let status = self.link(role).known().map(|known| known.status);
+        if let Some(status) = status
+            && role == Role::Primary
+        {
+            self.note_status(status);
+        }
+        self.login_synced(None, out);
+    }
+
+    /// A statement is prepared on a connection.
+    pub(super) fn note_prepared(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        text: &Arc<super::texts::Text>,
+        id: u32,
+        out: &mut Outputs,
+    ) {
+        let max = cx.snapshot.config.pool.statements;
+        if let Some(known) = self.links[role as usize].known_mut() {
+            known
+                .statements
+                .insert(text, (id, cx.texts.era()), max, &mut |id| {
+                    close_statement(role, id, out)
+                });
+        }
     }
 
     /// The server would not take what Atlas said. Without the session's state the connection is of no use; that a statement
@@ -226,6 +209,11 @@ impl Session {
             return None;
         }
         let fault = server_fault(answer);
+        if self.awaits_backend().is_some() {
+            self.drop_link(role, out);
+            self.login_synced(Some(fault), out);
+            return None;
+        }
         let stays = matches!(said, Said::Prepare(_));
         if !stays {
             self.drop_link(role, out);
@@ -242,28 +230,12 @@ impl Session {
     }
 
     /// A connection is there.
-    pub fn on_backend_ready(&mut self, role: Role, host: HostId, ready: &Ready, out: &mut Outputs) {
+    pub fn on_backend_ready(&mut self, role: Role, known: Box<Known>, out: &mut Outputs) {
         if self.waiting == Some(role) {
             self.waiting = None;
         }
-        let link = self.link_mut(role);
-        link.state = LinkState::Ready;
-        link.host = Some(host);
-        link.thread_id = ready.thread_id;
-        link.capabilities = ready.capabilities;
-        link.status = ready.status;
-        link.applied = 0;
-        if role == Role::Primary {
-            self.fresh_status = ready.status.intersection(Status::OF_SESSION);
-            if !self.status_is_known {
-                self.status = self.fresh_status;
-                self.status_is_known = true;
-            }
-            // Otherwise the client has set what it has set, and the connection is brought to that before it is used.
-            self.server = ready.facts.server();
-            self.version = ready.facts.version_number();
-        }
-        self.login_backend_ready(ready, out);
+        self.take_up(role, known, out);
+        self.login_backend_ready(role, out);
     }
 
     /// A connection did not come to be. `host` is the one that was asked.
@@ -279,7 +251,7 @@ impl Session {
         if self.waiting == Some(role) {
             self.waiting = None;
         }
-        *self.link_mut(role) = super::Link::default();
+        *self.link_mut(role) = Link::Absent;
         if self.login_backend_failed(cx, role, failure, out) {
             return;
         }
@@ -381,31 +353,5 @@ fn server_fault(bytes: &[u8]) -> Fault {
             message: String::from_utf8_lossy(err.message).into_owned(),
         },
         Err(_) => Fault::BadReply("the server refused the session's state".to_owned()),
-    }
-}
-
-/// COM_QUERY, with no query attributes where the connection expects some.
-fn write_query(buffer: &mut Vec<u8>, capabilities: Capabilities, sql: &[u8]) {
-    let mut packet = PacketWriter::begin(buffer, 0);
-    packet.u8(Command::Query.code());
-    if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
-        packet.bytes(&[0, 1]);
-    }
-    packet.bytes(sql);
-    packet.finish();
-}
-
-fn write_replay(buffer: &mut Vec<u8>, capabilities: Capabilities, replay: &Replay) {
-    let command = |buffer: &mut Vec<u8>, command: Command, body: &[u8]| {
-        let mut packet = PacketWriter::begin(buffer, 0);
-        packet.u8(command.code());
-        packet.bytes(body);
-        packet.finish();
-    };
-    match replay {
-        Replay::Query(text) => write_query(buffer, capabilities, text),
-        Replay::InitDb(name) => command(buffer, Command::InitDb, name),
-        Replay::SetOption(option) => command(buffer, Command::SetOption, &option.to_le_bytes()),
-        Replay::Reset => command(buffer, Command::ResetConnection, b""),
     }
 }

@@ -1,7 +1,7 @@
 //! The reply tracker: finds where a server's reply ends by walking packet headers and first bytes.
 //!
-//! It looks at bytes and never changes or keeps them; what is done with a reply (forward, swallow, patch an id) is the
-//! session's business. Both framings are known: with EOF packets and with `CLIENT_DEPRECATE_EOF`.
+//! It looks at bytes and never changes or keeps them; what is done with a reply is the session's business. Both framings are
+//! known: with EOF packets and with `CLIENT_DEPRECATE_EOF`.
 //!
 //! ```text
 //! Response: First ─OK/ERR───────────────────────────────► end (or First again with MORE_RESULTS)
@@ -22,7 +22,7 @@ use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, Prepa
 const PEEK_TERMINAL: usize = 64;
 /// Errors are needed whole where their text is passed on in other words; servers cut it at 512 bytes.
 const PEEK_ERROR: usize = 1024;
-/// A count beyond this is nonsense. Tables have at most 4,096 columns, but results as many as their statements ask for.
+/// A count beyond this is nonsense; results have as many columns as their statements ask for.
 const MAX_COLUMNS: u64 = 500_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,6 @@ impl Tracker {
     }
 
     /// The same for a statement that has no business with files of the client.
-    #[must_use]
     pub fn without_files(mut self) -> Self {
         self.may_ask_for_file = false;
         self
@@ -329,8 +328,8 @@ impl Tracker {
         seen: &[u8],
         at: usize,
     ) -> Result<Option<TrackEvent>, BadReply> {
+        // COM_STATISTICS: a text without a header byte, or an ERR.
         if self.expect == Expect::Single {
-            // COM_STATISTICS: a text without a header byte, or an ERR.
             self.state = State::End;
             return Ok(None);
         }
@@ -376,6 +375,7 @@ impl Tracker {
             return Err(BadReply("column count"));
         }
         self.outcome.rows = true;
+        self.outcome.row_count = 0;
         self.definitions_left_out = self.metadata_flag && reader.rest() == [0];
         self.state = if self.definitions_left_out {
             self.after_columns()
@@ -442,12 +442,16 @@ impl Tracker {
                 self.result_ended(status);
                 Ok(None)
             }
-            _ => Ok(None),
+            _ => {
+                self.outcome.row_count = self.outcome.row_count.wrapping_add(1);
+                Ok(None)
+            }
         }
     }
 
     fn end_of_rows(&mut self, header: Header, seen: &[u8]) -> Result<Status, BadReply> {
         let end = OkHead::of_rows(header, seen)?;
+        self.outcome.affected = -1;
         self.note(end.status, end.warnings);
         Ok(end.status)
     }
@@ -457,6 +461,7 @@ impl Tracker {
         if ok.insert_id != 0 {
             self.outcome.insert_id = ok.insert_id;
         }
+        self.outcome.affected = i64::try_from(ok.affected).unwrap_or(-1);
         self.note(ok.status, ok.warnings);
         self.outcome.results = self.outcome.results.saturating_add(1);
         self.result_ended(ok.status);
@@ -469,6 +474,7 @@ impl Tracker {
             return Ok(None);
         }
         self.outcome.error = Some(err.code);
+        self.outcome.affected = -1;
         self.state = State::End;
         Ok(None)
     }

@@ -39,6 +39,12 @@ impl<'a> Cursor<'a> {
         self.scan.clone().next()
     }
 
+    /// The current token is a word with nothing but an empty pair of parentheses behind it.
+    pub(super) fn is_call_without_arguments(&self) -> bool {
+        let mut scan = self.scan.clone();
+        scan.next().tok == Tok::Open && scan.next().tok == Tok::Close
+    }
+
     /// Where the current token starts.
     pub(super) fn start(&self) -> usize {
         self.current.start

@@ -1,4 +1,5 @@
-//! Statements that concern a proxy itself: KILL, the end of the connection, and Atlas's own EXPLAIN ROUTE.
+//! Small questions about a statement that a proxy itself asks: KILL, the end of the connection, Atlas's own EXPLAIN ROUTE,
+//! whether there are tables.
 
 use super::cursor::Cursor;
 use super::scan::Tok;
@@ -48,4 +49,20 @@ pub fn explain_route_target(sql: &[u8], d: &Dialect) -> Option<usize> {
     }
     let mut c = Cursor::new(sql, d);
     (c.eat_word("explain") && c.eat_word("route")).then(|| c.last_end())
+}
+
+/// Whether a statement names a table, as far as its words tell.
+#[must_use]
+pub fn uses_tables(sql: &[u8], d: &Dialect, kind: Kind) -> bool {
+    if matches!(kind, Kind::Write | Kind::Ddl | Kind::Lock) {
+        return true;
+    }
+    let mut c = Cursor::new(sql, d);
+    while c.tok() != Tok::End {
+        if c.is_word("from") {
+            return true;
+        }
+        c.step();
+    }
+    false
 }

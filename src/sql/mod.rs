@@ -23,9 +23,12 @@
 //! | `effect`, `effects`, `set`, `value` | what changes in the session; a cold path over a `cursor` |
 //! | `literal` | strings and names, to bytes and back |
 //! | `local` | KILL and EXPLAIN ROUTE |
+//! | `locks` | user locks that a statement takes or releases |
+//! | `answered` | questions that are answered in the text |
 //!
 //! Not here: digests, and anything that needs a schema.
 
+mod answered;
 mod block;
 mod classify;
 mod cursor;
@@ -38,6 +41,7 @@ mod hint;
 mod keyword;
 mod literal;
 mod local;
+mod locks;
 mod plain;
 mod reason;
 mod scan;
@@ -51,13 +55,15 @@ mod word;
 #[cfg(test)]
 mod tests;
 
+pub use answered::{Answered, Answers, answered};
 pub(crate) use classify::readings_agree;
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};
 pub use effect::{Effect, Kill, Scope, TableName, Value};
 pub use effects::effects;
 pub use literal::{decode, push_name, push_string};
-pub use local::{explain_route_target, kill_target, releases_connection};
+pub use local::{explain_route_target, kill_target, releases_connection, uses_tables};
+pub use locks::{LockUse, lock_use};
 pub use reason::Reason;
 pub use statement::{Hint, Kind, Statement};
 pub use traits::Traits;

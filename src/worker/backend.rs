@@ -1,22 +1,14 @@
-//! Server connections: opening them, reading what servers send, losing them. Log-ins are in `backend_login`, the
-//! connections that kill in `side`.
+//! Server connections: reading what servers send, losing them. They are opened in `opening`, log-ins are in `backend_login`,
+//! the connections that kill in `side`.
 
 use std::time::{Duration, Instant};
 
-use mio::net::{TcpStream, UnixStream};
-
 use super::buffer::Buffer;
-use super::conn::{Conn, Received, Socket};
+use super::conn::{Conn, Received};
 use super::slots::Key;
-use super::timer::Timer;
-use super::{Deferred, READS_PER_TURN, Target, Worker};
-use crate::config::{BackendTlsMode, HostAddress};
-use crate::pool::HostId;
-use crate::route::Candidate;
-use crate::session::{Failure, Parting, Role, TlsWish, Upstream};
-
-/// While the primary does not answer it is tried again after so long, up to `primary_wait`.
-const RETRY: Duration = Duration::from_millis(200);
+use super::{READS_PER_TURN, Target, Worker};
+use crate::pool::{HostId, Shape};
+use crate::session::{Failure, Known, Parting, Ready, Role, Upstream};
 
 /// A read that was cut off after so long had been running: it is not said again where somebody may have killed it.
 const CUT_AFTER: Duration = Duration::from_millis(100);
@@ -30,7 +22,30 @@ pub(super) struct Backend {
     /// The log-in, until it is through.
     pub(super) login: Option<Box<Upstream>>,
     pub(super) received: Buffer,
-    connected: bool,
+    pub(super) connected: bool,
+    /// It counts for the bounds of `[pool]`; side connections do not.
+    pub(super) is_counted: bool,
+    /// The host's epoch when it was opened: in a later one it is as good as lost.
+    pub(super) epoch: u64,
+    /// To be closed after that, when it is idle.
+    pub(super) expires: Instant,
+    /// What it is made for, until the log-in is through.
+    pub(super) made: Option<Box<Made>>,
+    /// What is known of it while no session has it.
+    pub(super) known: Option<Box<Known>>,
+}
+
+/// What a connection is made for.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) shape: Shape,
+    pub(super) schema: Option<Vec<u8>>,
+}
+
+impl Made {
+    pub(super) fn known(&self, host: HostId, ready: &Ready) -> Box<Known> {
+        Known::new(host, self.shape, self.schema.as_deref(), ready)
+    }
 }
 
 /// What a server connection is for.
@@ -45,6 +60,8 @@ pub(super) enum Purpose {
         /// The server's id of the connection, 0 before the greeting.
         thread_id: u32,
     },
+    /// None for now: it waits for a session, or logs in to do so.
+    Idle,
     /// Killing a statement (or its connection) on the server.
     Kill {
         /// The server's id of the connection to be killed.
@@ -57,145 +74,6 @@ pub(super) enum Purpose {
 }
 
 impl Worker {
-    /// Opens a server connection for a client.
-    pub(super) fn open(&mut self, key: Key, role: Role, avoid: Option<HostId>) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let group = client.session.group_index(&self.shared.snapshot);
-        let same = client.cut_at.filter(|_| role == Role::Replica);
-        let Some(host) = same.or_else(|| self.choose(group, role, avoid)) else {
-            self.deferred.push_back(Deferred::OpenFailed {
-                client: key,
-                role,
-                host: None,
-                failure: Failure::NoHost,
-            });
-            return;
-        };
-        let (tls, local) = self.transport(host);
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let (wish, credentials) = client.session.wish(role, &self.shared.snapshot, tls, local);
-        let purpose = Purpose::Session {
-            client: key,
-            role,
-            thread_id: 0,
-        };
-        let upstream = Upstream::new(wish, credentials, 0);
-        match self.connect(host, purpose, upstream) {
-            Ok(backend) => {
-                if let Some(client) = self.clients.get_mut(key) {
-                    client.backends[role as usize] = Some(backend);
-                }
-            }
-            Err(failure) => self.open_failed(key, role, host, failure),
-        }
-    }
-
-    fn choose(&mut self, group: usize, role: Role, avoid: Option<HostId>) -> Option<HostId> {
-        let members = self.shared.snapshot.groups.get(group)?;
-        match role {
-            Role::Primary => Some(members.primary),
-            Role::Replica => {
-                let hosts = &self.shared.hosts;
-                let candidates = members
-                    .replicas
-                    .iter()
-                    .filter(|(host, _)| Some(*host) != avoid && hosts.get(*host).may_serve())
-                    .map(|(host, weight)| Candidate {
-                        host: *host,
-                        weight: weight.saturating_mul(hosts.get(*host).share()),
-                    });
-                self.balances.get_mut(group)?.pick(candidates)
-            }
-        }
-    }
-
-    /// Whether connections to this host are encrypted, and whether they leave the machine.
-    pub(super) fn transport(&self, host: HostId) -> (TlsWish, bool) {
-        let Some(entry) = self.shared.snapshot.hosts.get(host.index()) else {
-            return (TlsWish::No, false);
-        };
-        let mode = self
-            .shared
-            .snapshot
-            .config
-            .groups
-            .get(entry.group)
-            .map(|group| group.tls.mode);
-        let tls = match mode {
-            None | Some(BackendTlsMode::Off) => TlsWish::No,
-            Some(BackendTlsMode::Preferred) => TlsWish::IfOffered,
-            Some(
-                BackendTlsMode::Required
-                | BackendTlsMode::VerifyCa
-                | BackendTlsMode::VerifyIdentity,
-            ) => TlsWish::Required,
-        };
-        (tls, matches!(entry.address, HostAddress::Unix(_)))
-    }
-
-    pub(super) fn connect(
-        &mut self,
-        host: HostId,
-        purpose: Purpose,
-        upstream: Upstream,
-    ) -> Result<Key, Failure> {
-        let entry = self
-            .shared
-            .snapshot
-            .hosts
-            .get(host.index())
-            .ok_or(Failure::NoHost)?;
-        let socket = match &entry.address {
-            HostAddress::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
-            HostAddress::Ip(address) => TcpStream::connect(*address).map(Socket::Tcp),
-            // Names are resolved by the control thread: resolving blocks.
-            HostAddress::Name(..) => match self.shared.hosts.get(host).address() {
-                Some(address) => TcpStream::connect(address).map(Socket::Tcp),
-                None => {
-                    return Err(Failure::Unreachable(format!(
-                        "the name of {} could not be resolved",
-                        entry.address
-                    )));
-                }
-            },
-        };
-        let socket = socket.map_err(|error| {
-            let why = format!("cannot connect to {}: {error}", entry.address);
-            if is_exhaustion(&error) {
-                Failure::Exhausted(why)
-            } else {
-                Failure::Unreachable(why)
-            }
-        })?;
-        socket.tune();
-        let key = self.backends.insert_with(|_| Backend {
-            conn: Conn::new(socket),
-            host,
-            purpose,
-            login: Some(Box::new(upstream)),
-            received: Buffer::default(),
-            connected: false,
-        });
-        let token = Target::Backend(key).token();
-        if let Some(backend) = self.backends.get_mut(key)
-            && let Err(error) = backend.conn.register(&self.registry, token)
-        {
-            self.backends.remove(key);
-            return Err(Failure::Exhausted(format!(
-                "cannot watch a server connection: {error}"
-            )));
-        }
-        self.timers.add(
-            Instant::now() + self.shared.snapshot.config.pool.connect_timeout,
-            Timer::Connect(key),
-        );
-        Ok(key)
-    }
-
     pub(super) fn is_primary(&self, host: HostId) -> bool {
         self.shared
             .snapshot
@@ -248,7 +126,8 @@ impl Worker {
             Purpose::Session { client, role, .. } if backend.login.is_none() => {
                 Some((client, role))
             }
-            Purpose::Session { .. } | Purpose::Kill { .. } => None,
+            Purpose::Idle if backend.login.is_none() => return self.read_idle(key),
+            Purpose::Session { .. } | Purpose::Idle | Purpose::Kill { .. } => None,
         };
         let Some((client, role)) = owner else {
             return self.read_login(key);
@@ -289,6 +168,28 @@ impl Worker {
         };
         self.scratch = scratch;
         more
+    }
+
+    /// Nobody has asked an idle connection for anything: whatever comes is a farewell.
+    fn read_idle(&mut self, key: Key) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let received = backend.conn.read(&mut scratch);
+        self.scratch = scratch;
+        let host = backend.host;
+        if received != Received::Nothing {
+            if let Some(shelf) = self.shelves.get_mut(host.index()) {
+                shelf.remove(key);
+                let count = shelf.len();
+                if let Some(gate) = self.gate(host) {
+                    gate.set_idle(self.index, count);
+                }
+            }
+            self.drop_backend(key, Parting::Silent);
+        }
+        false
     }
 
     /// Reads behind a packet head that was left for want of the rest.
@@ -345,21 +246,39 @@ impl Worker {
     }
 
     pub(super) fn login_failed(&mut self, key: Key, mut failure: Failure) {
-        let Some(backend) = self.backends.remove(key) else {
+        let Some(mut backend) = self.backends.remove(key) else {
             return;
         };
         let denied = matches!(&failure, Failure::Refused { code: 1045, .. });
         if denied && let Some(upstream) = backend.login.as_ref().and_then(|l| l.by_next_password())
         {
             match self.connect(backend.host, backend.purpose, upstream) {
-                Ok(next) => return self.replace_backend(backend.purpose, next),
+                Ok(next) => {
+                    // In the place of this one, also in what is counted.
+                    if let Some(new) = self.backends.get_mut(next) {
+                        new.is_counted = backend.is_counted;
+                        new.made = backend.made.take();
+                    }
+                    return self.replace_backend(backend.purpose, next);
+                }
                 Err(other) => failure = other,
             }
+        }
+        if backend.is_counted {
+            self.uncount_backend(backend.host);
         }
         match backend.purpose {
             Purpose::Kill { thread_id, .. } => {
                 log::warn!(
                     "could not kill statement {thread_id} of a client that is gone: {failure:?}"
+                );
+            }
+            Purpose::Idle => {
+                // Who is refused is not to ask twice a second.
+                self.warm_after = self.now + super::warm::PAUSE;
+                log::debug!(
+                    "an idle connection to {} could not be opened: {failure:?}",
+                    self.address(backend.host)
                 );
             }
             Purpose::Session { client, role, .. } => {
@@ -376,57 +295,6 @@ impl Worker {
             && let Some(owner) = self.clients.get_mut(client)
         {
             owner.backends[role as usize] = Some(next);
-        }
-    }
-
-    /// A connection could not be opened: the primary is tried again for a while, a replica is passed over.
-    fn open_failed(&mut self, client: Key, role: Role, host: HostId, failure: Failure) {
-        let unreachable = matches!(failure, Failure::Unreachable(_));
-        if unreachable && role == Role::Replica && self.shared.hosts.get(host).set_up(false) {
-            log::warn!(
-                "replica {} is passed over until a check reaches it: {failure:?}",
-                self.address(host)
-            );
-        }
-        if unreachable && role == Role::Primary && self.may_wait_longer(client) {
-            self.timers
-                .add(Instant::now() + RETRY, Timer::Reopen(client, false));
-            return;
-        }
-        if let Some(owner) = self.clients.get_mut(client) {
-            owner.waiting_since = None;
-            owner.cut_at = None;
-        }
-        self.deferred.push_back(Deferred::OpenFailed {
-            client,
-            role,
-            host: Some(host),
-            failure,
-        });
-    }
-
-    fn may_wait_longer(&mut self, client: Key) -> bool {
-        let Some(owner) = self.clients.get_mut(client) else {
-            return false;
-        };
-        let group = owner.session.group_index(&self.shared.snapshot);
-        let wait = self
-            .shared
-            .snapshot
-            .config
-            .groups
-            .get(group)
-            .map_or(Duration::ZERO, |group| group.primary_wait);
-        let now = Instant::now();
-        let since = *owner.waiting_since.get_or_insert(now);
-        now.saturating_duration_since(since) + RETRY <= wait
-    }
-
-    pub(super) fn reopen(&mut self, client: Key, role: Role) {
-        if self.clients.get(client).is_some_and(|owner| {
-            owner.backends[role as usize].is_none() && !owner.session.is_closed()
-        }) {
-            self.open(client, role, None);
         }
     }
 
@@ -448,12 +316,20 @@ impl Worker {
     }
 
     pub(super) fn drop_backend(&mut self, key: Key, parting: Parting) {
-        if let Some(mut backend) = self.backends.remove(key) {
-            let may_speak = backend.login.is_none() && !backend.conn.is_behind();
-            if may_speak && parting == Parting::Quit {
-                backend.conn.write(&[1, 0, 0, 0, 1]);
-            }
-            backend.conn.close();
+        if let Some(backend) = self.backends.remove(key) {
+            self.give_up(backend, parting);
+        }
+    }
+
+    /// Closes a connection that has been taken out.
+    pub(super) fn give_up(&mut self, mut backend: Backend, parting: Parting) {
+        let may_speak = backend.login.is_none() && !backend.conn.is_behind();
+        if may_speak && parting == Parting::Quit {
+            backend.conn.write(&[1, 0, 0, 0, 1]);
+        }
+        backend.conn.close();
+        if backend.is_counted {
+            self.uncount_backend(backend.host);
         }
     }
 

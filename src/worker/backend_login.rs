@@ -94,22 +94,35 @@ impl Worker {
             }
             Step::Ready(ready) => {
                 backend.login = None;
+                let host = backend.host;
+                let made = backend.made.take();
                 match &mut backend.purpose {
+                    Purpose::Idle => {
+                        if let Some(made) = made {
+                            self.set_idle(key, made.known(host, &ready));
+                        }
+                    }
                     Purpose::Session {
                         client,
                         role,
                         thread_id,
                     } => {
                         *thread_id = ready.thread_id;
-                        let (client, role, host) = (*client, *role, backend.host);
+                        let (client, role) = (*client, *role);
                         if let Some(client) = self.clients.get_mut(client) {
                             client.waiting_since = None;
                             if role == Role::Replica && client.cut_at.take() == Some(host) {
                                 client.session.note_cut(&host_name);
                             }
                         }
+                        let Some(made) = made else {
+                            return;
+                        };
+                        let mut known = made.known(host, &ready);
+                        self.serials += 1;
+                        known.set_serial(self.serials);
                         self.tell(client, |session, _, _, out| {
-                            session.on_backend_ready(role, host, &ready, out)
+                            session.on_backend_ready(role, known, out)
                         });
                         self.pump_client(client);
                     }

@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::buffer::Buffer;
 use super::conn::{Conn, Received, Socket};
+use super::lender::Lender;
 use super::slots::Key;
 use super::timer::Timer;
 use super::{Killed, READS_PER_TURN, Target, Worker};
 use crate::pool::HostId;
-use crate::session::{Cx, Fault, Outputs, Parting, Peer, Role, Session, Wants, client_id};
+use crate::session::{
+    Cx, Fault, NoLender, Outputs, Parting, Peer, Role, Session, Wants, client_id,
+};
 use crate::wire::Capabilities;
 
 /// A client must have logged in by then.
@@ -29,6 +32,12 @@ pub(super) struct Client {
     /// A read was running there for a while when its connection was cut. Whether the server died or somebody killed the
     /// connection shows when it is asked for another one.
     pub(super) cut_at: Option<HostId>,
+    /// Numbers of the requests for server connections that wait in line; 0 for none.
+    pub(super) tickets: [u64; 2],
+    /// It is listed as having a connection on call.
+    pub(super) on_call: [bool; 2],
+    /// The replica that was chosen for it when that had no idle connection.
+    pub(super) chosen: Option<HostId>,
 }
 
 /// Twenty random bytes, none of them zero: a nonce travels as a string that ends with zero.
@@ -56,6 +65,8 @@ impl Worker {
             snapshot: &shared.snapshot,
             offer: &offer,
             nonce: &mut nonce,
+            lender: &mut NoLender,
+            texts: &mut self.texts,
         };
         let mut outputs = std::mem::take(&mut self.outputs);
         let session = Session::new(id, peer, &mut cx, &mut outputs);
@@ -66,6 +77,9 @@ impl Worker {
             backends: [None; 2],
             waiting_since: None,
             cut_at: None,
+            tickets: [0; 2],
+            on_call: [false; 2],
+            chosen: None,
         });
         self.outputs = outputs;
         let token = Target::Client(key).token();
@@ -113,10 +127,26 @@ impl Worker {
         call: impl FnOnce(&mut Session, &mut Cx<'_>, &mut [u8], &mut [u8], &mut Outputs) -> R,
     ) -> Option<R> {
         let client = self.clients.get_mut(key)?;
+        let mut lender = Lender {
+            shared: &self.shared,
+            shelves: &mut self.shelves,
+            backends: &mut self.backends,
+            balances: &mut self.balances,
+            serials: &mut self.serials,
+            worker: self.index,
+            start: self.start,
+            now: self.now,
+            client: key,
+            lent: [None; 2],
+            chosen: None,
+            dead: Vec::new(),
+        };
         let mut cx = Cx {
             snapshot: &self.shared.snapshot,
             offer: self.offer.load(),
             nonce: &mut nonce,
+            lender: &mut lender,
+            texts: &mut self.texts,
         };
         let result = call(
             &mut client.session,
@@ -125,6 +155,18 @@ impl Worker {
             client.received.filled_mut(),
             &mut self.outputs,
         );
+        let Lender {
+            lent, chosen, dead, ..
+        } = lender;
+        for (place, lent) in client.backends.iter_mut().zip(lent) {
+            if lent.is_some() {
+                *place = lent;
+            }
+        }
+        client.chosen = chosen;
+        for key in dead {
+            self.drop_backend(key, Parting::Silent);
+        }
         self.perform(key, input);
         Some(result)
     }
@@ -258,6 +300,9 @@ impl Worker {
         };
         for backend in client.backends.into_iter().flatten() {
             self.drop_backend(backend, Parting::Silent);
+        }
+        if client.tickets != [0; 2] {
+            self.leave_line(key, client.tickets, self.shared.gates.len());
         }
         client.conn.close();
         self.uncount();

@@ -158,6 +158,25 @@ impl Conn {
         }
     }
 
+    /// Stops watching, for a connection that goes to another worker.
+    pub(super) fn deregister(&mut self, registry: &Registry) {
+        let _ = match &mut self.socket {
+            Socket::Tcp(stream) => registry.deregister(stream),
+            Socket::Unix(stream) => registry.deregister(stream),
+        };
+        self.watch = None;
+    }
+
+    /// Looks whether the peer has closed, or has sent what nobody asked for, without an event having told yet.
+    pub(super) fn is_alive(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let peeked = match &self.socket {
+            Socket::Tcp(stream) => SockRef::from(stream).peek(&mut byte),
+            Socket::Unix(stream) => SockRef::from(stream).peek(&mut byte),
+        };
+        matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)
+    }
+
     /// Notes that the socket is full, or no longer so.
     fn set_may_write(&mut self, may_write: bool) {
         if self.may_write == may_write {

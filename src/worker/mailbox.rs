@@ -5,7 +5,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use mio::Waker;
 
 use super::conn::Socket;
+use super::gate::Who;
+use super::lend::Moving;
 use super::slots::Key;
+use crate::pool::HostId;
 use crate::session::Peer;
 
 /// A message.
@@ -31,6 +34,17 @@ pub enum Message {
         /// How it went.
         killed: Killed,
     },
+    /// A server connection for a client of this worker who waits for one.
+    Lend(Box<Moving>),
+    /// A client of this worker who waits may open a connection to this host: it has been counted.
+    Grant {
+        /// Who.
+        who: Who,
+        /// Which host.
+        host: HostId,
+    },
+    /// Somebody waits for a connection to this host: idle ones are to be given.
+    Serve(HostId),
     /// Stop accepting; end sessions as they become free.
     Drain,
     /// End now.

@@ -17,8 +17,12 @@ mod buffer;
 mod client;
 mod condition;
 mod conn;
+mod gate;
+mod lend;
+mod lender;
 mod listener;
 mod mailbox;
+mod opening;
 mod perform;
 mod shared;
 mod side;
@@ -27,10 +31,13 @@ mod sys;
 mod timer;
 pub mod tls;
 mod token;
+mod warm;
 
 pub use backend::is_exhaustion;
 pub use condition::{Condition, Readiness};
 pub use conn::Socket;
+pub use gate::{Gate, Who};
+pub use lend::Moving;
 pub use listener::Listener;
 pub use mailbox::{Killed, Mailbox, Message, mailbox};
 pub use shared::Shared;
@@ -52,12 +59,14 @@ use self::client::Client;
 use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
-use crate::pool::{HostId, Offer};
+use crate::pool::{HostId, Offer, Shelf};
 use crate::route::Balance;
-use crate::session::{Failure, Outputs, Role};
+use crate::session::{Failure, Known, Outputs, Role, Texts};
 
 /// Bytes read from a server at a time. The same as the plain relay that benchmarks compare with.
 const SCRATCH: usize = 64 * 1024;
+/// Idle server connections are looked through so often.
+const SWEEP: Duration = Duration::from_millis(500);
 /// A connection works through so many reads before others have their turn.
 const READS_PER_TURN: usize = 8;
 
@@ -75,6 +84,21 @@ pub struct Worker {
     clients: Slots<Client>,
     backends: Slots<Backend>,
     balances: Vec<Balance>,
+    /// Idle server connections of each host.
+    shelves: Vec<Shelf<Key>>,
+    /// Sessions that would give a connection back, the longest first.
+    on_call: VecDeque<(Key, Role)>,
+    texts: Texts,
+    /// The last number given to a use of a server connection.
+    serials: u64,
+    /// The last number given to a request for a server connection.
+    tickets: u64,
+    /// The time at the beginning of the turn.
+    now: Instant,
+    /// Where shelves count their moments from.
+    start: Instant,
+    /// When connections may be opened for nobody again.
+    warm_after: Instant,
     timers: Timers,
     buffers: Pool,
     scratch: Vec<u8>,
@@ -107,6 +131,11 @@ enum Deferred {
         client: Key,
         killed: Killed,
     },
+    Lent {
+        client: Key,
+        role: Role,
+        known: Box<Known>,
+    },
 }
 
 impl Worker {
@@ -124,6 +153,7 @@ impl Worker {
         for (place, listener) in listeners.iter_mut().enumerate() {
             listener.register(poll.registry(), Target::Listener(place).token())?;
         }
+        let hosts = shared.snapshot.hosts.len();
         let balances = shared
             .snapshot
             .groups
@@ -141,6 +171,14 @@ impl Worker {
             clients: Slots::default(),
             backends: Slots::default(),
             balances,
+            shelves: (0..hosts).map(|_| Shelf::default()).collect(),
+            on_call: VecDeque::new(),
+            texts: Texts::default(),
+            serials: (index as u64) << 48,
+            tickets: 0,
+            now: Instant::now(),
+            start: Instant::now(),
+            warm_after: Instant::now(),
             timers: Timers::default(),
             buffers: Pool::default(),
             scratch: vec![0; SCRATCH],
@@ -160,18 +198,19 @@ impl Worker {
     /// Waiting for events failed, which leaves nothing to do.
     pub fn run(&mut self) -> std::io::Result<()> {
         let mut events = Events::with_capacity(1024);
-        // Read once a turn: a statement takes two turns, and no deadline is that precise.
-        let mut now = Instant::now();
+        self.now = Instant::now();
+        self.timers.add(self.now, Timer::Sweep);
         while !self.stopped {
-            let wait = self.wait(now);
-            match self.poll.poll(&mut events, wait) {
+            match self.poll.poll(&mut events, self.wait(self.now)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                    now = Instant::now();
+                    self.now = Instant::now();
                     continue;
                 }
                 Err(error) => return Err(error),
             }
+            // Read once a turn: no deadline is more precise than a turn.
+            self.now = Instant::now();
             // Those that had more to do come first, once.
             for _ in 0..self.again.len() {
                 if let Some(target) = self.again.pop_front() {
@@ -181,10 +220,7 @@ impl Worker {
             for event in &events {
                 self.event(event);
             }
-            if !self.timers.is_empty() {
-                now = Instant::now();
-                self.fire(now);
-            }
+            self.fire(self.now);
             if self.draining && self.clients.len() == 0 {
                 self.stopped = true;
             }
@@ -196,7 +232,18 @@ impl Worker {
     /// is shared with other workers but published values and counters, so they are not concerned.
     pub fn recover(&mut self) {
         self.clients = Slots::default();
-        self.backends = Slots::default();
+        for backend in self.backends.drain() {
+            if backend.is_counted
+                && let Some(gate) = self.shared.gates.get(backend.host.index())
+            {
+                gate.closed();
+            }
+        }
+        self.shelves.iter_mut().for_each(|s| *s = Shelf::default());
+        for gate in &self.shared.gates {
+            gate.set_idle(self.index, 0);
+        }
+        self.on_call = VecDeque::new();
         self.timers = Timers::default();
         self.buffers = Pool::default();
         self.scratch = vec![0; SCRATCH];
@@ -270,6 +317,9 @@ impl Worker {
                 Message::KillDone { client, killed } => self
                     .deferred
                     .push_back(Deferred::KillDone { client, killed }),
+                Message::Lend(moving) => self.receive(*moving),
+                Message::Grant { who, host } => self.use_grant(who, host),
+                Message::Serve(host) => self.serve_others(host),
                 Message::Drain => self.drain(),
                 Message::Stop => self.stopped = true,
             }
@@ -290,6 +340,16 @@ impl Worker {
                         session.on_backend_failed(cx, role, host, &failure, bytes, out)
                     });
                     self.work_client(client);
+                }
+                Deferred::Lent {
+                    client,
+                    role,
+                    known,
+                } => {
+                    self.tell(client, |session, _, _, out| {
+                        session.on_backend_ready(role, known, out)
+                    });
+                    self.pump_client(client);
                 }
                 Deferred::WriteRefused { client, host } => {
                     self.tell(client, |session, cx, _, out| {
@@ -340,6 +400,19 @@ impl Worker {
                         Role::Primary
                     };
                     self.reopen(client, role);
+                }
+                Timer::Acquire(client, is_replica, ticket, host) => {
+                    let role = if is_replica {
+                        Role::Replica
+                    } else {
+                        Role::Primary
+                    };
+                    self.acquire_timed_out(client, role, ticket, host);
+                }
+                Timer::Grant(host) => self.grant(host),
+                Timer::Sweep => {
+                    self.sweep();
+                    self.timers.add(now + SWEEP, Timer::Sweep);
                 }
                 Timer::Accept(place) => self.accept(place),
                 Timer::Drain => self.stopped = true,

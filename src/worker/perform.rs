@@ -69,6 +69,8 @@ impl Worker {
                 }
                 Output::Consume(n) => consumed += n,
                 Output::Open { role, avoid } => self.open(key, role, avoid),
+                Output::Release { role, known } => self.take_back(key, role, known),
+                Output::OnCall { role } => self.note_on_call(key, role),
                 Output::CloseBackend { role, parting } => {
                     self.close_backend_of(key, role, parting);
                 }

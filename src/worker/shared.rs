@@ -1,4 +1,4 @@
-//! What all workers and control see: published values and counters. No locks.
+//! What all workers and control see: published values and counters. No locks but those of `gate`.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 
 use super::condition::Condition;
+use super::gate::Gate;
 use super::mailbox::Mailbox;
 use super::tls::{BackendTls, ServerTls};
 use crate::pool::{Hosts, Offer};
@@ -25,6 +26,8 @@ pub struct Shared {
     pub client_tls: Option<ServerTls>,
     /// TLS towards the servers of each group.
     pub backend_tls: Vec<Option<BackendTls>>,
+    /// The way to each host.
+    pub gates: Vec<Gate>,
     /// Clients of each worker.
     pub loads: Vec<AtomicUsize>,
     /// Each worker's mailbox.

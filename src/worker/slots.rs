@@ -83,6 +83,11 @@ impl<T> Slots<T> {
             .map(|(_, value)| value)
     }
 
+    /// Takes all values out.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.slab.drain().map(|(_, value)| value)
+    }
+
     /// How many slots are taken.
     pub(super) fn len(&self) -> usize {
         self.slab.len()

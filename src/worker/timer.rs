@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use super::slots::Key;
+use crate::pool::HostId;
 
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,12 @@ pub(super) enum Timer {
     Connect(Key),
     /// A connection to the primary (false) or to a replica (true) of this client is to be tried again.
     Reopen(Key, bool),
+    /// A client's request of this number waits for a connection to the primary (false) or to a replica (true) for too long.
+    Acquire(Key, bool, u64, HostId),
+    /// Something can be done for those who wait for a connection to this host.
+    Grant(HostId),
+    /// Idle server connections are to be looked through.
+    Sweep,
     /// Accepting was paused for want of descriptors.
     Accept(usize),
     /// Draining has taken too long.

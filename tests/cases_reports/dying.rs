@@ -12,7 +12,8 @@ use super::stage::table;
 fn b178_a_server_that_is_full_says_so_to_the_client() {
     let primary = Scripted::start(echo);
     let replica = Scripted::start(echo);
-    let atlas = atlas(&primary, &[&replica]);
+    // Where connections are shared the late would be served by those of the early.
+    let atlas = atlas_with(&primary, &[&replica], "sharing = \"session\"");
     let mut early = client(atlas.address());
     assert_eq!(early.query("INSERT 1").cell(), "INSERT 1");
     primary.refuse(1040, "Too many connections");

@@ -318,7 +318,7 @@ fn b175_replies_start_at_one_whatever_was_opened_for_them() {
                 .collect();
             connections.sort_unstable();
             connections.dedup();
-            assert_eq!(connections.len(), 2);
+            assert_eq!(connections.len(), 2, "{connections:?}");
             for (node, id) in connections {
                 let mut root = stage.bed.root(node);
                 root.ok(&format!("KILL {id}"));

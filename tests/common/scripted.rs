@@ -154,15 +154,15 @@ impl Scripted {
     /// Says something to a connection that has asked for nothing, or ends it: `None`.
     pub fn interrupt(&self, connection: usize, bytes: Option<&[u8]>) {
         let streams = self.shared.streams.lock().expect("not poisoned");
-        let (_, stream) = streams
-            .iter()
-            .find(|(number, _)| *number == connection)
-            .expect("such a connection");
-        match bytes {
-            Some(bytes) => (&*stream).write_all(bytes).expect("say"),
-            None => stream
-                .shutdown(std::net::Shutdown::Both)
-                .expect("shut down"),
+        let found = streams.iter().find(|(number, _)| *number == connection);
+        match (found, bytes) {
+            (Some((_, stream)), Some(bytes)) => (&*stream).write_all(bytes).expect("say"),
+            (Some((_, stream)), None) => {
+                // The other side may have done so meanwhile.
+                let _ = stream.shutdown(std::net::Shutdown::Both);
+            }
+            (None, None) => {}
+            (None, Some(_)) => panic!("no such connection"),
         }
     }
 
@@ -230,6 +230,9 @@ impl Shared {
                 Some(0x01) => break,
                 Some(0x0e | 0x02) => talk.ok(),
                 _ if payload == b"\x03SELECT @@global.sql_mode" => talk.rows(&["m"], &[&[""]]),
+                _ if payload == b"\x03SELECT @@global.wait_timeout" => {
+                    talk.rows(&["w"], &[&["28800"]]);
+                }
                 _ if payload == b"\x03SHOW REPLICA STATUS" => talk.rows(&["s"], &[]),
                 _ if payload == b"\x03SHOW ALL SLAVES STATUS" => talk.rows(&["s"], &[]),
                 _ => {

@@ -39,6 +39,7 @@ fn bare(sql: &str) -> &str {
 /// Reads the logs on from where it stopped the last time.
 #[derive(Debug)]
 pub struct Trail {
+    schema: String,
     mark: String,
     logs: Vec<Log>,
 }
@@ -59,6 +60,7 @@ impl Trail {
             server: server.clone(),
         };
         Self {
+            schema: schema.name().to_owned(),
             mark: format!(" on {schema} using "),
             logs: bed.servers().iter().map(log).collect(),
         }
@@ -70,6 +72,10 @@ impl Trail {
         for log in &mut self.logs {
             for entry in log.read_on() {
                 if entry.command == "Connect" && entry.text.contains(&self.mark) {
+                    log.ours.insert(entry.connection);
+                }
+                // A connection that others had before.
+                if entry.command == "Init DB" && entry.text == self.schema {
                     log.ours.insert(entry.connection);
                 }
                 if log.ours.contains(&entry.connection) {

@@ -188,6 +188,24 @@ impl Answer {
         }
     }
 
+    /// One row of texts, as an answer to what Atlas itself asks.
+    pub fn row(&mut self, values: &[String], status: Status) {
+        let count = ColumnCount {
+            columns: values.len() as u64,
+            has_definitions: true,
+        };
+        self.seq = count.write(&mut self.bytes, self.seq, self.caps);
+        for _ in values {
+            self.column(b"own");
+        }
+        if !self.deprecate_eof() {
+            self.eof(status);
+        }
+        let row: Vec<_> = values.iter().map(|v| Some(v.as_bytes())).collect();
+        self.seq = RowFormat::Text.write_row(&mut self.bytes, self.seq, &row);
+        self.end_of_rows(status);
+    }
+
     fn row_values(&mut self, format: RowFormat, value: &[u8], count: usize) {
         for _ in 0..count {
             self.seq = format.write_row(&mut self.bytes, self.seq, &[Some(value)]);

@@ -1,7 +1,8 @@
 //! Atlas's server connections in the simulation: opened, logged in, read and given up as `src/worker/backend.rs` does.
 
 use atlas::pool::HostId;
-use atlas::session::{Failure, Parting, Role, Step, TlsWish, Upstream};
+use atlas::pool::Shape;
+use atlas::session::{Failure, Known, Parting, Role, Step, TlsWish, Upstream};
 
 use crate::world::{Deferred, Event, World};
 
@@ -10,12 +11,17 @@ use crate::world::{Deferred, Event, World};
 pub struct Back {
     pub host: usize,
     pub owner: (usize, Role),
+    /// It has served as a replica's connection, before or now.
+    pub was_replica: bool,
     pub login: Option<Upstream>,
     pub received: Vec<u8>,
     pub out: Vec<u8>,
     pub thread_id: u32,
     pub is_connected: bool,
     pub is_gone: bool,
+    pub made: Option<(Shape, Option<Vec<u8>>)>,
+    /// What is known of it while it is idle.
+    pub known: Option<Box<Known>>,
 }
 
 /// While the primary does not answer it is tried again after so long (microseconds).
@@ -42,9 +48,14 @@ impl World {
         let (wish, credentials) = self.fronts[place]
             .session
             .wish(role, &self.snapshot, tls, false);
+        let shape = self.fronts[place].session.shape(role, &self.snapshot);
+        let made = Some((shape, wish.schema.clone()));
         let upstream = Upstream::new(wish, credentials, 0);
         match self.connect(host, (place, role), upstream) {
-            Some(b) => self.fronts[place].backends[role as usize] = Some(b),
+            Some(b) => {
+                self.backs[b].made = made;
+                self.fronts[place].backends[role as usize] = Some(b);
+            }
             None => self.open_failed(place, role, host, Failure::Unreachable("refused".into())),
         }
     }
@@ -67,6 +78,14 @@ impl World {
                         return;
                     }
                 }
+            }
+            if self.backs[b].known.is_some() {
+                let ended = self.back_links[b].down.is_at_end();
+                if ended || !self.back_links[b].down.read(1).is_empty() {
+                    self.pool.idle.retain(|idle| *idle != b);
+                    self.drop_backend(b, Parting::Silent);
+                }
+                return;
             }
             let (place, role) = self.backs[b].owner;
             if self.backs[b].login.is_none() && !self.fronts[place].out.is_empty() {
@@ -99,6 +118,10 @@ impl World {
                 input.len() < HELD_MAX || self.backs[b].is_gone,
                 "{} bytes of a server are held back",
                 input.len()
+            );
+            assert!(
+                input.is_empty() || self.backs[b].known.is_none(),
+                "a connection was given back with something unread"
             );
             self.backs[b].received = input;
             self.pump_client(place);
@@ -155,9 +178,13 @@ impl World {
                 back.thread_id = ready.thread_id;
                 let (place, role) = back.owner;
                 let host = HostId(u16::try_from(back.host).expect("few hosts"));
+                let (shape, schema) = back.made.take().expect("it was made for somebody");
+                let mut known = Known::new(host, shape, schema.as_deref(), &ready);
+                self.pool.serials += 1;
+                known.set_serial(self.pool.serials);
                 self.fronts[place].waiting_since = None;
                 self.tell(place, &mut [], |session, _, _, _, out| {
-                    session.on_backend_ready(role, host, &ready, out);
+                    session.on_backend_ready(role, known, out);
                 });
                 self.pump_client(place);
             }
@@ -201,6 +228,16 @@ impl World {
         if !front.is_gone && !front.session.is_closed() && front.backends[role as usize].is_none() {
             self.open(place, role, None);
         }
+    }
+
+    /// A connection is given back. Some are closed, as those whose time is over are.
+    pub fn put_idle(&mut self, b: usize, known: Box<Known>) {
+        if self.rng.one_in(20) {
+            return self.drop_backend(b, Parting::Quit);
+        }
+        self.backs[b].known = Some(known);
+        self.pool.idle.push(b);
+        self.work_backend(b);
     }
 
     /// Closes Atlas's side of a server connection.

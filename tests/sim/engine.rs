@@ -204,8 +204,8 @@ impl Execution<'_> {
                 }
             }
             Statement::ShowWarnings => {
-                let tag = self.before.warned;
-                return Ok(Outcome::one_row(format!("warnings of {tag}")));
+                let value = self.before.warnings_text();
+                return Ok(Outcome::one_row(value));
             }
             Statement::Prepare(name, text) => {
                 self.memory.named.insert(name.clone(), text.clone());
@@ -353,6 +353,7 @@ impl Execution<'_> {
                 Assignment::Variable(name, value) => {
                     let default = match name.as_str() {
                         "autocommit" => "1",
+                        "last_insert_id" => "0",
                         _ => {
                             if !self.memory.variables.contains_key(name) {
                                 return Err(1193);
@@ -383,6 +384,9 @@ impl Execution<'_> {
                     }
                     self.memory.autocommit = on;
                 }
+                Assignment::Variable(name, _) if name == "last_insert_id" => {
+                    self.memory.insert_id = value.parse().map_err(|_| 1231_u16)?;
+                }
                 Assignment::Variable(name, _) => {
                     self.memory.variables.insert(name.clone(), value);
                 }
@@ -408,7 +412,9 @@ impl Execution<'_> {
                 let hex: String = text.iter().map(|b| format!("{b:02x}")).collect();
                 format!("{hex}:{}", self.memory.variables["character_set_client"])
             }
-            Value::Word(word) if word.starts_with(|c: char| c.is_ascii_digit()) => word.clone(),
+            Value::Word(word) if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+                word.clone()
+            }
             Value::Word(word) if word == "null" => "NULL".to_owned(),
             Value::Word(_) => return Err(1054),
             Value::User(name) => self
@@ -444,12 +450,14 @@ impl Execution<'_> {
             None => String::new(),
         };
         Ok(match name {
+            // Atlas's answer in the place of a question.
+            "if" => match arguments.get(1) {
+                Some(value) => self.value(value)?,
+                None => return Err(1064),
+            },
             "last_insert_id" => self.memory.insert_id.to_string(),
-            "found_rows" => format!("found {} by {}", self.before.rows, self.before.found),
-            "row_count" => format!(
-                "changed {} by {}",
-                self.before.affected, self.before.counted
-            ),
+            "found_rows" => self.before.rows.to_string(),
+            "row_count" => self.before.affected.to_string(),
             "get_lock" => {
                 self.memory.locks.insert(argument);
                 "1".to_owned()

@@ -222,6 +222,10 @@ impl World {
                 if of(next) == of(self.primary) {
                     self.faults_seen = true;
                     self.primary = next;
+                    // What led there as to a replica may serve writes now.
+                    for (server, back) in self.servers.iter_mut().zip(&self.backs) {
+                        server.is_replica &= back.host != next;
+                    }
                 }
             }
             _ => {

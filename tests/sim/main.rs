@@ -67,17 +67,24 @@ impl Drop for Seed {
     }
 }
 
-fn run(seed: u64) {
+/// Runs a world; gives how often a server connection went from one client to another.
+fn run(seed: u64) -> u64 {
     let _said = Seed(seed);
-    World::new(seed).run();
+    let mut world = World::new(seed);
+    world.run();
+    world.pool.passed_on
 }
 
 #[test]
 fn worlds() {
     if let Some(seed) = number("ATLAS_SIM_SEED") {
-        return run(seed);
-    }
-    for seed in 0..number("ATLAS_SIM_SEEDS").unwrap_or(SEEDS) {
         run(seed);
+        return;
     }
+    let seeds = number("ATLAS_SIM_SEEDS").unwrap_or(SEEDS);
+    let passed_on: u64 = (0..seeds).map(run).sum();
+    assert!(
+        passed_on > seeds,
+        "connections were shared {passed_on} times only"
+    );
 }

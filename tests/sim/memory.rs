@@ -64,6 +64,8 @@ pub struct Transaction {
 pub struct Previous {
     /// Whose warnings SHOW WARNINGS shows.
     pub warned: u32,
+    /// There are any.
+    pub warns: bool,
     /// Whose rows ROW_COUNT() counts, and how many.
     pub counted: u32,
     pub affected: i64,
@@ -73,6 +75,21 @@ pub struct Previous {
 }
 
 impl Previous {
+    /// The statement (or command) has left warnings, or none.
+    pub fn warn(&mut self, tag: u32, warns: bool) {
+        self.warned = tag;
+        self.warns = warns;
+    }
+
+    /// What SHOW WARNINGS shows. Nobody can tell the empty list of one statement from that of another.
+    pub fn warnings_text(&self) -> String {
+        if self.warns {
+            format!("warnings of {}", self.warned)
+        } else {
+            "no warnings".to_owned()
+        }
+    }
+
     pub fn counts(&mut self, tag: u32, affected: i64) {
         self.counted = tag;
         self.affected = affected;

@@ -315,7 +315,7 @@ impl Oracle {
 
     /// The error of a command that is no statement.
     pub fn command_error(&mut self, code: u16, parts: &[Part]) -> Result<(), String> {
-        self.shadow.previous.warned = OF_A_COMMAND;
+        self.shadow.previous.warn(OF_A_COMMAND, true);
         expect_error(code, parts)
     }
 

@@ -54,7 +54,14 @@ impl Outcome {
         let is_maria = memory.defaults.flavour == Flavour::MariaDb;
         let stays = is_maria && !failed && !many && leaves_warnings(statement);
         if !shows && !stays {
-            memory.previous.warned = tag;
+            let late = matches!(
+                self,
+                Self::Rows {
+                    error_after: Some(_),
+                    ..
+                }
+            );
+            memory.previous.warn(tag, failed || late);
         }
         match self {
             Self::Rows { rows, .. } if !shows => {

@@ -36,8 +36,13 @@ pub fn prepare(
     if found.is_err() {
         memory.previous.counts(*tag, -1);
     }
-    if found.is_err() || is_mysql && !asks_of_previous(&statement) {
-        memory.previous.warned = *tag;
+    let uses_tables = match &statement {
+        Statement::Select(select) => select.from.is_some(),
+        Statement::Write | Statement::Load => true,
+        _ => false,
+    };
+    if found.is_err() || (is_mysql || uses_tables) && !asks_of_previous(&statement) {
+        memory.previous.warn(*tag, found.is_err());
     }
     found?;
     let params = tokens.iter().filter(|t| **t == Token::Symbol(b'?')).count();
@@ -257,7 +262,7 @@ pub fn take_rows(
 ) -> Result<(usize, u32), u16> {
     let tag = tag_of(memory, &statement.text);
     memory.previous.counts(tag, -1);
-    memory.previous.warned = tag;
+    memory.previous.warn(tag, statement.cursor.is_none());
     let left = statement.cursor.as_mut().ok_or(1421_u16)?;
     let count = (*left).min(usize::try_from(wanted).expect("a usize"));
     *left -= count;

@@ -2,8 +2,11 @@
 //! does, and fails the test when an output makes no sense.
 
 use atlas::pool::HostId;
-use atlas::session::{Access, Cx, Output, Outputs, Parting, Role, Session, Wants};
+use atlas::session::{
+    Access, Ask, Cx, Known, Lend, NoLender, Output, Outputs, Parting, Role, Session, Wants,
+};
 
+use crate::backends::Back;
 use crate::rng::Rng;
 use crate::world::{Deferred, Event, World};
 
@@ -37,6 +40,54 @@ impl Front {
     }
 }
 
+/// Idle server connections, which clients take from one another whenever they can.
+#[derive(Debug, Default)]
+pub struct Pool {
+    pub idle: Vec<usize>,
+    pub serials: u64,
+    /// How often a connection went from one client to another.
+    pub passed_on: u64,
+}
+
+#[derive(Debug)]
+struct Lender<'w> {
+    backs: &'w mut Vec<Back>,
+    pool: &'w mut Pool,
+    primary: usize,
+    place: usize,
+    lent: [Option<usize>; 2],
+}
+
+impl Lend for Lender<'_> {
+    fn lend(&mut self, ask: &Ask) -> Option<Box<Known>> {
+        // The longest idle first: it has most likely been another client's.
+        let at = self.pool.idle.iter().position(|b| {
+            let back = &self.backs[*b];
+            let known = back.known.as_ref().expect("an idle connection is known");
+            match ask.same {
+                Some(serial) => known.serial() == serial,
+                None => {
+                    known.shape() == ask.shape
+                        && (back.host == self.primary) == (ask.role == Role::Primary)
+                        && ask.avoid.is_none_or(|host| host.index() != back.host)
+                }
+            }
+        })?;
+        let b = self.pool.idle.remove(at);
+        let back = &mut self.backs[b];
+        let mut known = back.known.take()?;
+        if ask.same.is_none() {
+            self.pool.serials += 1;
+            known.set_serial(self.pool.serials);
+        }
+        self.pool.passed_on += u64::from(back.owner.0 != self.place);
+        back.owner = (self.place, ask.role);
+        back.was_replica |= ask.role == Role::Replica;
+        self.lent[ask.role as usize] = Some(b);
+        Some(known)
+    }
+}
+
 fn nonce_of(rng: &mut Rng) -> [u8; 20] {
     let mut nonce = [0; 20];
     for byte in &mut nonce {
@@ -55,6 +106,8 @@ impl World {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            lender: &mut NoLender,
+            texts: &mut self.texts,
         };
         let id = atlas::session::client_id(0, u32::try_from(place + 1).expect("few clients"));
         let session = Session::new(id, atlas::session::Peer::Local, &mut cx, &mut out);
@@ -74,11 +127,20 @@ impl World {
         }
         let mut out = Outputs::default();
         let mut rng = self.rng.fork();
+        let mut lender = Lender {
+            backs: &mut self.backs,
+            pool: &mut self.pool,
+            primary: self.primary,
+            place,
+            lent: [None; 2],
+        };
         let mut nonce = || nonce_of(&mut rng);
         let mut cx = Cx {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            lender: &mut lender,
+            texts: &mut self.texts,
         };
         let result = call(
             &mut front.session,
@@ -87,6 +149,12 @@ impl World {
             &mut front.received,
             &mut out,
         );
+        for (backend, lent) in front.backends.iter_mut().zip(lender.lent) {
+            if let Some(b) = lent {
+                assert!(backend.is_none(), "a second connection is taken");
+                *backend = Some(b);
+            }
+        }
         self.perform(place, input, out);
         Some(result)
     }
@@ -125,6 +193,22 @@ impl World {
                         "a second {role:?} connection is opened"
                     );
                     self.open(place, role, avoid);
+                }
+                Output::Release { role, known } => {
+                    let b = self.fronts[place].backends[role as usize]
+                        .take()
+                        .expect("a connection that is not there is given back");
+                    assert!(
+                        self.backs[b].out.is_empty(),
+                        "it is given back with bytes unsent"
+                    );
+                    self.put_idle(b, known);
+                }
+                Output::OnCall { role } => {
+                    if self.rng.one_in(3) {
+                        let delay = self.rng.between(1, 3000) as u64;
+                        self.after(delay, Event::Reclaim(place, role == Role::Replica));
+                    }
                 }
                 Output::CloseBackend { role, parting } => {
                     if let Some(b) = self.fronts[place].backends[role as usize].take() {

@@ -220,7 +220,7 @@ impl ServerConn {
         };
         if !is_statement && answer.bytes.get(4) == Some(&0xff) {
             let memory = self.memory.as_mut().expect("logged in");
-            memory.previous.warned = OF_A_COMMAND;
+            memory.previous.warn(OF_A_COMMAND, true);
         }
         reaction.bytes = answer.bytes;
         reaction
@@ -267,6 +267,28 @@ impl ServerConn {
 
     fn text(&mut self, estate: &mut Estate, text: &[u8], answer: &mut Answer) {
         let memory = self.memory.as_mut().expect("logged in");
+        if let Some(id) = login_charset(text) {
+            memory.set_names(crate::memory::charset_of(id), None);
+            return answer.plain_ok(memory.status(), "");
+        }
+        if text == b"SHOW WARNINGS" {
+            // Asked by Atlas, which keeps the answer; the client's own has a tag.
+            let value = format!("kept|{}", memory.previous.warnings_text());
+            return answer.row(&[value], memory.status());
+        }
+        if text == b"SELECT 1 FROM (SELECT 1) AS t LIMIT 0" {
+            memory.previous.warn(0, false);
+            memory.previous.counts(0, -1);
+            memory.previous.rows = 0;
+            return answer.row(&["1".to_owned()], memory.status());
+        }
+        if let Some(values) = own_question(memory, text) {
+            answer.row(&values, memory.status());
+            memory.previous.counts(0, -1);
+            memory.previous.found = 0;
+            memory.previous.rows = 1;
+            return;
+        }
         let done = run(memory, estate, text, &[]);
         self.answer(estate, answer, &done, RowFormat::Text, b"echo", false);
     }
@@ -346,6 +368,26 @@ impl ServerConn {
             }
         }
     }
+}
+
+/// The collation id of a SET by which Atlas gives a connection the character set of its log-in back.
+fn login_charset(text: &[u8]) -> Option<u16> {
+    let text = std::str::from_utf8(text).ok()?;
+    let rest = text.strip_prefix("SET character_set_client = ")?;
+    rest.split(',').next()?.parse().ok()
+}
+
+/// The answer to a question that Atlas asks for itself.
+fn own_question(memory: &Memory, text: &[u8]) -> Option<Vec<String>> {
+    let values = match text {
+        b"SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID()" => [
+            memory.previous.affected.to_string(),
+            memory.previous.rows.to_string(),
+            memory.insert_id.to_string(),
+        ],
+        _ => return None,
+    };
+    Some(values.to_vec())
 }
 
 /// The session-state block that says what the schema is now.

@@ -4,12 +4,14 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use atlas::pool::{Offer, ServerFacts};
 use atlas::route::Balance;
+use atlas::session::Texts;
 use atlas::snapshot::Snapshot;
 use atlas::wire::Capabilities;
 
 use crate::greeter::Greeter;
 use crate::memory::{Defaults, Flavour, Memory};
 use crate::outcome::Databases;
+use crate::proxy::Pool;
 use crate::rng::Rng;
 use crate::server::Estate;
 use crate::world::{Event, Host, World};
@@ -164,6 +166,8 @@ impl World {
             back_links: Vec::new(),
             servers: Vec::new(),
             deferred: VecDeque::new(),
+            pool: Pool::default(),
+            texts: Texts::default(),
             output_count: 0,
             clients_to_come: rng.between(2, 6),
             next_tag: 0,

@@ -53,6 +53,8 @@ pub struct Select {
     pub from: Option<Name>,
     pub locks_rows: bool,
     pub columns: Vec<Value>,
+    /// Atlas has put the answer to a question about the statement before into the text.
+    pub is_answered: bool,
     /// `INTO @x`.
     pub into: Option<String>,
     pub mentions_user_variables: bool,
@@ -92,6 +94,7 @@ pub fn parse(tokens: &[Token]) -> Statement {
 pub fn asks_of_previous(statement: &Statement) -> bool {
     match statement {
         Statement::ShowWarnings => true,
+        Statement::Select(select) if select.is_answered => true,
         Statement::Select(select) => select.columns.iter().any(
             |value| matches!(value, Value::Call(name, _) if name == "found_rows" || name == "row_count"),
         ),
@@ -264,6 +267,10 @@ impl Parser<'_> {
         };
         loop {
             select.columns.push(self.value()?);
+            if self.is("as") {
+                self.name()?;
+                select.is_answered = true;
+            }
             if !self.symbol(b',') {
                 break;
             }
@@ -290,6 +297,13 @@ impl Parser<'_> {
         Some(match token {
             Token::Text(text) => Value::Text(text),
             Token::Number(number) => Value::Word(number),
+            Token::Symbol(b'-') => match self.tokens.get(self.at)?.clone() {
+                Token::Number(number) => {
+                    self.at += 1;
+                    Value::Word(format!("-{number}"))
+                }
+                _ => return None,
+            },
             Token::System(name) => Value::System(name),
             Token::User(name) => {
                 if self.symbol(b':') && self.symbol(b'=') {

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use atlas::pool::{HostId, Offer};
 use atlas::route::{Balance, Candidate};
-use atlas::session::{Failure, Role, Upstream};
+use atlas::session::{Failure, Role, Texts, Upstream};
 use atlas::snapshot::Snapshot;
 use atlas::wire::Capabilities;
 
@@ -17,7 +17,7 @@ use crate::memory::{Defaults, Flavour};
 use crate::net::{Link, Pipe};
 use crate::oracle::Lenience;
 use crate::outcome::Databases;
-use crate::proxy::Front;
+use crate::proxy::{Front, Pool};
 use crate::rng::Rng;
 use crate::server::{Estate, ServerConn};
 
@@ -36,6 +36,8 @@ pub enum Event {
     /// A server connection executes what it got.
     Execute(usize),
     Reopen(usize, IsReplica),
+    /// Somebody needs a connection that this client has on call.
+    Reclaim(usize, IsReplica),
     KillThread(u32),
     CheckHosts,
     Fault,
@@ -100,6 +102,8 @@ pub struct World {
     pub back_links: Vec<Link>,
     pub servers: Vec<ServerConn>,
     pub deferred: VecDeque<Deferred>,
+    pub pool: Pool,
+    pub texts: Texts,
     pub output_count: usize,
     pub clients_to_come: usize,
     pub next_tag: u32,
@@ -181,6 +185,16 @@ impl World {
                 };
                 self.reopen(place, role);
             }
+            Event::Reclaim(place, is_replica) => {
+                let role = if is_replica {
+                    Role::Replica
+                } else {
+                    Role::Primary
+                };
+                self.tell(place, &mut [], |session, _, _, _, out| {
+                    session.on_reclaim(role, out);
+                });
+            }
             Event::KillThread(thread) => {
                 let found = self
                     .servers
@@ -217,6 +231,16 @@ impl World {
         databases.names.extend(own);
         let mut rng = self.rng.fork();
         let mut habits = Client::habits(&mut rng, self.flavour, place, self.capabilities);
+        if let Some(first) = self.clients.first()
+            && !rng.one_in(4)
+        {
+            // Most come by the same driver, so that they can share connections.
+            let own = habits.caps & Capabilities::MULTI_STATEMENTS;
+            let common = first.habits.caps.without(Capabilities::MULTI_STATEMENTS);
+            habits.caps = common | own;
+            habits.charset = first.habits.charset;
+            habits.user = first.habits.user;
+        }
         if habits.user == "reader" && self.hosts.len() == 1 {
             habits.user = "both";
         }
@@ -244,7 +268,7 @@ impl World {
         call: impl FnOnce(&mut Client, Lenience<'_>) -> R,
     ) -> R {
         let backs = &self.backs;
-        let is_replica = |b: usize| backs[b].owner.1 == Role::Replica;
+        let is_replica = |b: usize| backs[b].was_replica;
         let lenience = Lenience {
             faults: self.faults_seen,
             is_replica: &is_replica,
@@ -384,6 +408,9 @@ impl World {
             thread_id: 0,
             is_connected: false,
             is_gone: false,
+            made: None,
+            was_replica: owner.1 == Role::Replica,
+            known: None,
         });
         let window = self.rng.between(40, 30_000);
         self.back_links.push(Link {
@@ -393,7 +420,7 @@ impl World {
         self.servers.push(ServerConn::new(
             thread_id,
             b,
-            owner.1 == Role::Replica,
+            owner.1 == Role::Replica && host != self.primary,
             greeter,
         ));
         let delay = self.rng.between(50, 2000) as u64;

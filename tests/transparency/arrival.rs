@@ -47,7 +47,9 @@ fn behind_relays(kind: Kind, size: usize, scripts: &[Script], differences: &mut 
             relays.push(Relay::start(bed.address(node), pieces));
         }
         let addresses: Vec<_> = relays.iter().map(Relay::address).collect();
+        // Such lines are slow: what is checked is not how fast they answer.
         config
+            .append("[monitor]\nuser = \"app\"\npassword = \"app-pw\"\ntimeout = \"20s\"")
             .group(&format!("primary = \"{}\"", addresses[0]))
             .group(&format!(
                 "replicas = [{{ address = \"{}\" }}, {{ address = \"{}\" }}]",

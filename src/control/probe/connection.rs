@@ -2,7 +2,7 @@
 //! is the prober's.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Fault;
 use super::link::{self, Link};
@@ -35,6 +35,8 @@ pub(super) struct Connection {
     pub(super) peer: Option<SocketAddr>,
     /// It must not be asked again.
     pub(super) is_spent: bool,
+    /// Its wait_timeout was asked for.
+    knows_timeout: bool,
 }
 
 /// What a server answers to a statement.
@@ -52,6 +54,8 @@ pub(super) enum Answer {
 pub(super) struct Findings {
     /// Whether the server's default sql_mode makes `"` an identifier quote; `None` when it does not say.
     pub(super) ansi_quotes: Option<bool>,
+    /// After how long it closes idle connections, when it was asked.
+    pub(super) wait_timeout: Option<Duration>,
     /// Its replication, if it was asked, and why it does not tell.
     pub(super) replication: Option<(Replication, String)>,
 }
@@ -121,6 +125,7 @@ impl Connection {
                         facts: ready.facts,
                         peer,
                         is_spent: false,
+                        knows_timeout: false,
                     });
                 }
                 Step::Failed(Failure::Refused { code, message, .. }) => {
@@ -156,6 +161,20 @@ impl Connection {
             } => return Err(Fault::Down(message)),
             Answer::Refused { .. } | Answer::Done => None,
         };
+        let wait_timeout = if std::mem::replace(&mut self.knows_timeout, true) {
+            None
+        } else {
+            // Changes seldom, so it is asked once a connection.
+            match self.ask("SELECT @@global.wait_timeout", deadline)? {
+                Answer::Rows(_, rows) => rows
+                    .into_iter()
+                    .next()
+                    .and_then(|row| row.into_iter().next().flatten())
+                    .and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok())
+                    .map(Duration::from_secs),
+                Answer::Refused { .. } | Answer::Done => None,
+            }
+        };
         let replication = if asks_replication {
             match self.ask(replication::question(&self.facts), deadline) {
                 Ok(answer) => Some(replication::read(&answer)),
@@ -171,6 +190,7 @@ impl Connection {
         };
         Ok(Findings {
             ansi_quotes,
+            wait_timeout,
             replication,
         })
     }

@@ -192,7 +192,7 @@ fn a_schema_is_asked_of_the_primary_and_its_words_are_passed_on() {
             assert_eq!(client.session.wants(), Wants::Nothing);
             client
         };
-        let ready = Ready {
+        let ready = crate::session::Ready {
             thread_id: 9,
             capabilities: Capabilities::PROTOCOL_41,
             status: Status::AUTOCOMMIT,
@@ -200,9 +200,9 @@ fn a_schema_is_asked_of_the_primary_and_its_words_are_passed_on() {
             facts: Client::new("").offer.facts,
         };
         let mut client = waiting();
-        client.tell(|session, _, _, out| {
-            session.on_backend_ready(Role::Primary, HostId(0), &ready, out)
-        });
+        let shape = client.session.shape(Role::Primary, &client.snapshot);
+        let known = crate::session::Known::new(HostId(0), shape, Some(b"shop"), &ready);
+        client.tell(|session, _, _, out| session.on_backend_ready(Role::Primary, known, out));
         assert_eq!(client.take(), [vec![3, 0, 0, 0, 2, 0, 0, 0, b'!']]);
         assert!(client.session.is_logged_in());
 

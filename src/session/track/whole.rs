@@ -9,6 +9,8 @@ use crate::wire::{Header, MAX_PAYLOAD, Status};
 
 /// What the last packet says.
 struct End {
+    /// Of an OK packet.
+    affected: u64,
     insert_id: u64,
     status: Status,
     warnings: u16,
@@ -18,7 +20,8 @@ impl End {
     /// The head of an OK packet whose numbers fit a byte each.
     fn of_ok(payload: &[u8]) -> Option<Self> {
         match *payload {
-            [_, 0..=0xfa, id @ 0..=0xfa, s0, s1, w0, w1, ..] => Some(Self {
+            [_, affected @ 0..=0xfa, id @ 0..=0xfa, s0, s1, w0, w1, ..] => Some(Self {
+                affected: u64::from(affected),
                 insert_id: u64::from(id),
                 status: Status(u16::from_le_bytes([s0, s1])),
                 warnings: u16::from_le_bytes([w0, w1]),
@@ -31,6 +34,7 @@ impl End {
     fn of_eof(payload: &[u8]) -> Option<Self> {
         match *payload {
             [0xfe, w0, w1, s0, s1] => Some(Self {
+                affected: 0,
                 insert_id: 0,
                 status: Status(u16::from_le_bytes([s0, s1])),
                 warnings: u16::from_le_bytes([w0, w1]),
@@ -74,11 +78,12 @@ impl Tracker {
             at: 0,
             seq: self.next?,
         };
-        let (end, rows) = match *packets.next()? {
-            [0, ..] => (End::of_ok(bytes.get(4..packets.at)?)?, false),
+        let (end, row_count) = match *packets.next()? {
+            [0, ..] => (End::of_ok(bytes.get(4..packets.at)?)?, None),
             // A byte behind the number says whether definitions follow.
             [columns @ 1..=0xfa] | [columns @ 1..=0xfa, 1] => {
-                (self.result_set(&mut packets, columns)?, true)
+                let (end, rows) = self.result_set(&mut packets, columns)?;
+                (end, Some(rows))
             }
             _ => return None,
         };
@@ -95,7 +100,12 @@ impl Tracker {
             insert_id: end.insert_id,
             results: 1,
             many: false,
-            rows,
+            rows: row_count.is_some(),
+            row_count: row_count.unwrap_or(0),
+            affected: match row_count {
+                Some(_) => -1,
+                None => i64::try_from(end.affected).unwrap_or(-1),
+            },
             warnings: end.warnings,
         };
         Some(Walk {
@@ -104,9 +114,9 @@ impl Tracker {
         })
     }
 
-    /// Definitions and rows, to the end of the rows.
+    /// Definitions and rows, to the end of the rows; with the number of rows.
     #[inline]
-    fn result_set(&self, packets: &mut Packets<'_>, columns: u8) -> Option<End> {
+    fn result_set(&self, packets: &mut Packets<'_>, columns: u8) -> Option<(End, u64)> {
         for _ in 0..columns {
             if packets.next()?[0] >= 0xfe {
                 return None;
@@ -119,20 +129,23 @@ impl Tracker {
                 return None;
             }
         }
+        let mut rows = 0;
         loop {
             let row = packets.next()?;
-            match row[0] {
-                0xfe if self.deprecate_eof => {
-                    return End::of_ok(row).map(|end| End {
-                        // It tells of the statement's rows only.
-                        insert_id: 0,
-                        ..end
-                    });
+            let end = match row[0] {
+                0xfe if self.deprecate_eof => End::of_ok(row).map(|end| End {
+                    // It tells of the statement's rows only.
+                    insert_id: 0,
+                    ..end
+                }),
+                0xfe => End::of_eof(row),
+                0xff => None,
+                _ => {
+                    rows += 1;
+                    continue;
                 }
-                0xfe => return End::of_eof(row),
-                0xff => return None,
-                _ => {}
-            }
+            };
+            return end.map(|end| (end, rows));
         }
     }
 }

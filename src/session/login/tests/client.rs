@@ -14,7 +14,7 @@ pub(super) const FRESH: [u8; 20] = *b"nonce-of-a-switch---";
 /// One client's side of a session, as the worker has it.
 pub(super) struct Client {
     pub(super) session: Session,
-    snapshot: Snapshot,
+    pub(super) snapshot: Snapshot,
     pub(super) offer: Offer,
     nonces: Vec<[u8; 20]>,
     pub(super) received: Vec<u8>,
@@ -46,6 +46,8 @@ impl Client {
             snapshot: &snapshot,
             offer: &offer,
             nonce: &mut nonce,
+            lender: &mut crate::session::NoLender,
+            texts: &mut crate::session::Texts::default(),
         };
         let peer = Peer::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let session = Session::new(7, peer, &mut cx, &mut out);
@@ -75,6 +77,8 @@ impl Client {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            lender: &mut crate::session::NoLender,
+            texts: &mut crate::session::Texts::default(),
         };
         call(&mut self.session, &mut cx, &mut self.received, &mut out);
         self.perform(out);
@@ -100,7 +104,7 @@ impl Client {
                     consumed = self.received.len();
                 }
                 Output::Open { role, .. } => self.opens.push(role),
-                Output::LoggedIn(_) => {}
+                Output::LoggedIn(_) | Output::Release { .. } => {}
                 Output::CloseClient => self.closed = true,
                 other => panic!("not part of a log-in: {other:?}"),
             }

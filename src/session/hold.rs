@@ -1,0 +1,277 @@
+//! Giving server connections back: when a session may, what it must know before it does, and what it keeps in mind of them.
+//!
+//! A connection is *held* for as long as it has something that no other connection has: a transaction, a temporary table, a
+//! lock. Some of what it has can be asked for and kept in mind: then the connection is *on call* and is given back when
+//! somebody needs one.
+
+use super::sync::Said;
+use super::{Access, Cx, Fault, InsertId, Link, Output, Outputs, Phase, Role, Session};
+use crate::wire::Status;
+
+/// What ties a connection to its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Nothing.
+    Free,
+    /// What can be asked for first.
+    OnCall,
+    /// What exists there only.
+    Held,
+}
+
+/// So many warnings are kept in mind; of more the connection itself has to be kept.
+const WARNINGS_KEPT: u16 = 64;
+/// The statement whose answer is kept then.
+const WARNINGS: &[u8] = b"SHOW WARNINGS";
+
+/// Asks what would be forgotten with the connection; in this order since the question itself changes the last two.
+const ASK: &[u8] = b"SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID()";
+
+impl Session {
+    /// What ties the connection to the session between two commands.
+    pub(super) fn hold(&self, role: Role) -> Hold {
+        if role == Role::Primary {
+            let pinned = self.status.contains(Status::IN_TRANS)
+                || self.state.pins().bind_connection()
+                || self.statements.bound_to_primary();
+            if pinned {
+                return Hold::Held;
+            }
+        }
+        let serial = self.link(role).known().map(|known| known.serial);
+        let is_here = |last: &super::Last| Some(last.serial) == serial && last.holds;
+        if self.statements.has_diagnostics() {
+            return Hold::Held;
+        }
+        let warns = self.warned.as_ref().is_some_and(is_here);
+        if warns
+            && self
+                .warned
+                .is_some_and(|last| last.warnings > WARNINGS_KEPT)
+        {
+            return Hold::Held;
+        }
+        if warns
+            || self.last_rows.as_ref().is_some_and(is_here)
+            || (role == Role::Primary && self.insert_id == InsertId::OnConnection)
+        {
+            return Hold::OnCall;
+        }
+        Hold::Free
+    }
+
+    /// A command is over: connections that nothing ties to the session go back.
+    pub(super) fn give_back(&mut self, out: &mut Outputs) {
+        if !self.shares || !self.is_at_rest() {
+            return;
+        }
+        for role in Role::BOTH {
+            if !self.link(role).is_ready() {
+                continue;
+            }
+            match self.hold(role) {
+                Hold::Free => self.release(role, out),
+                Hold::OnCall => out.push(Output::OnCall { role }),
+                Hold::Held => {}
+            }
+        }
+    }
+
+    /// Between two commands, with nothing under way.
+    fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Command)
+            && self.reply.is_none()
+            && self.sync.is_none()
+            && self.upload.is_none()
+            && self.waiting.is_none()
+    }
+
+    fn release(&mut self, role: Role, out: &mut Outputs) {
+        if let Link::Ready(known) = std::mem::take(self.link_mut(role)) {
+            out.push(Output::Release { role, known });
+        }
+    }
+
+    /// Somebody needs a connection that this session has on call. Whether it gives it back, now or soon.
+    pub fn on_reclaim(&mut self, role: Role, out: &mut Outputs) -> bool {
+        if !self.shares || !self.is_at_rest() || !self.link(role).is_ready() {
+            return false;
+        }
+        match self.hold(role) {
+            Hold::Held => false,
+            Hold::Free => {
+                self.release(role, out);
+                true
+            }
+            Hold::OnCall => {
+                let capabilities = self.capabilities_of(role);
+                let serial = self.link(role).known().map(|known| known.serial);
+                let warns = self
+                    .warned
+                    .is_some_and(|last| last.holds && Some(last.serial) == serial);
+                let start = out.arena.len();
+                let mut said = std::collections::VecDeque::new();
+                if warns {
+                    super::bring::write_query(&mut out.arena, capabilities, WARNINGS);
+                    said.push_back(Said::Warnings);
+                }
+                super::bring::write_query(&mut out.arena, capabilities, ASK);
+                said.push_back(Said::Numbers);
+                out.push(Output::SendToBackend {
+                    role,
+                    range: start..out.arena.len(),
+                    access: Access::Read,
+                });
+                self.start_sync(role, said);
+                true
+            }
+        }
+    }
+
+    /// The answer to [`WARNINGS`]: it is the client's, when that asks for it.
+    pub(super) fn note_warnings(&mut self, answer: Vec<u8>) {
+        self.kept_warnings = Some(answer.into());
+        if let Some(last) = &mut self.warned {
+            last.holds = false;
+        }
+    }
+
+    /// The answer to the client's SHOW WARNINGS whose connection was given back. `None` when its connection, or any, can be asked.
+    pub(super) fn kept_warnings(&self, sql: &[u8]) -> Option<Result<Box<[u8]>, Fault>> {
+        let kept = self.kept_warnings.as_ref()?;
+        let text = sql
+            .trim_ascii()
+            .strip_suffix(b";")
+            .unwrap_or_else(|| sql.trim_ascii());
+        Some(if text.trim_ascii().eq_ignore_ascii_case(WARNINGS) {
+            Ok(kept.clone())
+        } else {
+            Err(Fault::LostPrevious)
+        })
+    }
+
+    /// The answer to [`ASK`], a text result.
+    pub(super) fn note_numbers(&mut self, role: Role, answer: &[u8], out: &mut Outputs) {
+        self.is_done = true;
+        let Some((row_count, found_rows, insert_id)) = numbers(answer) else {
+            // Then it is forgotten, and whoever asks is told so.
+            return self.drop_link(role, out);
+        };
+        let serial = self.link(role).known().map(|known| known.serial);
+        if self.last.is_some_and(|last| Some(last.serial) == serial) {
+            self.numbers.row_count = Some(row_count);
+        }
+        if self
+            .last_rows
+            .is_some_and(|last| Some(last.serial) == serial)
+        {
+            self.numbers.found_rows = Some(found_rows);
+            if let Some(last) = &mut self.last_rows {
+                last.holds = false;
+            }
+        }
+        if role == Role::Primary && self.insert_id == InsertId::OnConnection {
+            self.insert_id = InsertId::Known(insert_id);
+        }
+        if let Some(known) = self.link_mut(role).known_mut() {
+            known.insert_id = Some(insert_id);
+            // The question was a statement too: nothing that came before can be asked of the connection any more.
+            known.serial = 0;
+        }
+    }
+
+    /// A connection is taken up.
+    pub(super) fn take_up(&mut self, role: Role, known: Box<super::Known>, out: &mut Outputs) {
+        if role == Role::Primary {
+            self.fresh_status = known.fresh_status;
+            if !self.status_is_known {
+                self.status = self.fresh_status;
+                self.status_is_known = true;
+            }
+            // Otherwise the client has set what it has set, and the connection is brought to that before it is used.
+            self.server = known.server;
+            self.version = known.version;
+        }
+        *self.link_mut(role) = Link::Ready(known);
+        self.close_unused(role, out);
+    }
+
+    /// Closes statements on a connection that no session has any more. Looking costs, so not at every turn.
+    fn close_unused(&mut self, role: Role, out: &mut Outputs) {
+        const EVERY: u64 = 64;
+        let Some(known) = self.links[role as usize].known_mut() else {
+            return;
+        };
+        if known.serial % EVERY != 0 || known.statements.is_empty() {
+            return;
+        }
+        known
+            .statements
+            .sweep(&mut |id| close_statement(role, id, out));
+    }
+
+    /// What the session would use at once, were it there.
+    pub(super) fn ask(&self, cx: &Cx<'_>, role: Role, same: Option<u64>) -> super::Ask {
+        super::Ask {
+            role,
+            group: self.group_index(cx.snapshot),
+            shape: self.shape(role, cx.snapshot),
+            state: self.state.history().hash(),
+            avoid: self.attempt.avoid.filter(|_| role == Role::Replica),
+            same,
+        }
+    }
+}
+
+/// COM_STMT_CLOSE, which has no reply.
+pub(super) fn close_statement(role: Role, id: u32, out: &mut Outputs) {
+    let [a, b, c, d] = id.to_le_bytes();
+    out.backend(role, Access::Read, |buffer| {
+        buffer.extend_from_slice(&[5, 0, 0, 0, 0x19, a, b, c, d]);
+    });
+}
+
+/// The numbers of the one row of a text result.
+fn numbers(answer: &[u8]) -> Option<(i64, u64, u64)> {
+    use crate::wire::{Header, Reader};
+    let mut packets = Vec::new();
+    let mut rest = answer;
+    while let Some(header) = Header::parse(rest) {
+        packets.push(rest.get(4..4 + header.len)?);
+        rest = rest.get(4 + header.len..)?;
+    }
+    // The count, three definitions, an EOF where the connection has them, the row, the end.
+    let row = packets.get(packets.len().checked_sub(2)?)?;
+    let mut reader = Reader::new("row", row);
+    let mut text = || std::str::from_utf8(reader.lenenc_bytes("number").ok()?).ok();
+    Some((
+        text()?.parse().ok()?,
+        text()?.parse().ok()?,
+        text()?.parse().ok()?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_numbers_are_read_in_either_framing() {
+        let row = b"\x02-1\x013\x0219";
+        for with_eof in [false, true] {
+            let mut bytes = Vec::new();
+            let mut packets: Vec<&[u8]> = vec![b"\x03", b"def", b"def", b"def"];
+            if with_eof {
+                packets.push(b"\xfe\0\0\x02\0");
+            }
+            packets.push(row);
+            packets.push(b"\xfe\0\0\x02\0");
+            for (seq, packet) in (1..).zip(packets) {
+                crate::wire::write_payload(&mut bytes, seq, packet);
+            }
+            assert_eq!(numbers(&bytes), Some((-1, 3, 19)));
+            assert_eq!(numbers(&bytes[..20]), None);
+        }
+        assert_eq!(numbers(b""), None);
+    }
+}

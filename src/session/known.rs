@@ -1,0 +1,135 @@
+//! What is known of a server connection, and goes with it from one session to the next: the state that it is in and the
+//! statements that are prepared on it.
+
+use std::sync::Arc;
+
+use super::history::History;
+use super::texts::{Cache, Text};
+use super::upstream::Ready;
+use crate::pool::{HostId, ServerFacts, Shape};
+use crate::sql::Server;
+use crate::wire::{Capabilities, Status};
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Known {
+    pub(super) host: HostId,
+    pub(super) shape: Shape,
+    /// Another number each time it is lent to somebody else; 0 for one that nobody has used since it was asked.
+    pub(super) serial: u64,
+    /// The server's id of the connection.
+    pub(super) thread_id: u32,
+    pub(super) capabilities: Capabilities,
+    /// The flags of its last reply.
+    pub(super) status: Status,
+    /// Those of its log-in: what a session begins with.
+    pub(super) fresh_status: Status,
+    pub(super) server: Server,
+    pub(super) version: u32,
+    /// The state that it is in.
+    pub(super) history: Arc<History>,
+    /// What brings back of the log-in what COM_RESET_CONNECTION forgets.
+    pub(super) after_reset: Vec<Box<[u8]>>,
+    /// What LAST_INSERT_ID() gives; `None` when that is not known.
+    pub(super) insert_id: Option<u64>,
+    /// COM_SET_OPTION's state.
+    pub(super) multi_statements: bool,
+    pub(super) statements: Cache,
+    /// The payload of the log-in's OK.
+    pub(super) ok: Box<[u8]>,
+    /// The schema that the log-in named.
+    pub(super) ok_schema: Option<Box<[u8]>>,
+}
+
+impl Known {
+    /// A connection that has just logged in, with what its log-in packet said.
+    #[must_use]
+    pub fn new(host: HostId, shape: Shape, schema: Option<&[u8]>, ready: &Ready) -> Box<Self> {
+        Box::new(Self {
+            host,
+            shape,
+            serial: 0,
+            thread_id: ready.thread_id,
+            capabilities: ready.capabilities,
+            status: ready.status,
+            fresh_status: ready.status.intersection(Status::OF_SESSION),
+            server: ready.facts.server(),
+            version: ready.facts.version_number(),
+            history: Arc::new(History::after_login(schema)),
+            after_reset: after_reset(&shape, &ready.facts),
+            insert_id: Some(0),
+            multi_statements: ready.capabilities.contains(Capabilities::MULTI_STATEMENTS),
+            statements: Cache::default(),
+            ok: ready.ok.as_slice().into(),
+            ok_schema: schema.map(Into::into),
+        })
+    }
+
+    /// Where it leads.
+    #[must_use]
+    pub fn host(&self) -> HostId {
+        self.host
+    }
+
+    /// For whom it may serve.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape {
+            has_schema: self.history.schema().is_some(),
+            ..self.shape
+        }
+    }
+
+    /// Gives it the number of its next use.
+    pub fn set_serial(&mut self, serial: u64) {
+        self.serial = serial;
+    }
+
+    /// The number of its last use.
+    #[must_use]
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// The server's id of the connection.
+    #[must_use]
+    pub fn thread_id(&self) -> u32 {
+        self.thread_id
+    }
+
+    /// Connections with equal numbers are most likely in the same state.
+    #[must_use]
+    pub fn state_hash(&self) -> u64 {
+        self.history.hash()
+    }
+
+    /// COM_RESET_CONNECTION was said to it. Its history is what is brought about next.
+    pub(super) fn was_reset(&mut self) {
+        self.status = self.fresh_status;
+        self.insert_id = Some(0);
+        self.statements.clear();
+    }
+
+    /// The number under which a text is prepared on it.
+    pub(super) fn statement(&self, text: &Arc<Text>) -> Option<u32> {
+        self.statements.find(text)
+    }
+}
+
+/// What COM_RESET_CONNECTION forgets of a log-in: MySQL the character set (it goes by the collation's id, which the variables
+/// take too), MariaDB that functions may be written with a space before their parenthesis.
+fn after_reset(shape: &Shape, facts: &ServerFacts) -> Vec<Box<[u8]>> {
+    let mut list: Vec<Box<[u8]>> = Vec::new();
+    let id = shape.charset;
+    if facts.server() == Server::MySql && id != u16::from(facts.charset) {
+        let text = format!(
+            "SET character_set_client = {id}, character_set_results = {id}, collation_connection = {id}"
+        );
+        list.push(text.into_bytes().into());
+    }
+    if facts.server() == Server::MariaDb && shape.capabilities.contains(Capabilities::IGNORE_SPACE)
+    {
+        list.push((*b"SET SESSION sql_mode = CONCAT(@@sql_mode, ',IGNORE_SPACE')").into());
+    }
+    list
+}

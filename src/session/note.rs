@@ -1,0 +1,302 @@
+//! What a session notes at the end of a reply: what the statement changed, and who knows the answers to questions about it.
+
+use std::sync::Arc;
+
+use super::{InsertId, Outcome, Outputs, Role, Running, Session, What};
+use crate::sql::{self, Dialect, Kind, Server, Traits};
+use crate::wire::{Capabilities, Status};
+
+impl Session {
+    /// The client is told of changed definitions once.
+    pub(super) fn note_told(&mut self, era: u64) {
+        let Some(reply) = &self.reply else {
+            return;
+        };
+        let status = reply.tracker.outcome().status.unwrap_or(Status::NONE);
+        if let What::Execute { id, .. } = reply.command.what
+            && status.contains(Status::METADATA_CHANGED)
+            && let Some(statement) = self.statements.get_mut(id)
+        {
+            statement.told = era;
+        }
+    }
+
+    pub(super) fn changes_definitions(&self) -> bool {
+        match self.reply.as_ref().map(|reply| reply.command.what) {
+            Some(What::Query { kind, .. } | What::Execute { kind, .. }) => {
+                matches!(
+                    kind,
+                    Kind::Ddl | Kind::Batch | Kind::Execute | Kind::Unknown
+                )
+            }
+            Some(What::LongQuery(kind)) => kind != Kind::Write,
+            _ => false,
+        }
+    }
+
+    /// What the statement changed it changed on the primary's connection.
+    pub(super) fn note_done(&mut self, command: Running, outcome: Outcome) {
+        let may_change_id = outcome.insert_id != 0
+            || match command.what {
+                What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
+                    changes_id(kind, traits, outcome)
+                }
+                What::LongQuery(_) => true,
+                _ => false,
+            };
+        let history = self.state.history();
+        let Some(known) = self.links[Role::Primary as usize].known_mut() else {
+            return;
+        };
+        if !Arc::ptr_eq(&known.history, history) {
+            known.history = history.clone();
+        }
+        known.multi_statements = self.capabilities.contains(Capabilities::MULTI_STATEMENTS);
+        if may_change_id {
+            known.insert_id = None;
+            self.insert_id = InsertId::OnConnection;
+        }
+    }
+
+    pub(super) fn note_status(&mut self, status: Status) {
+        let was_in = self.status.contains(Status::IN_TRANS);
+        self.status = status;
+        if was_in && !status.contains(Status::IN_TRANS) {
+            self.state.transaction_done();
+        }
+    }
+
+    pub(super) fn note_command(
+        &mut self,
+        role: Role,
+        command: Running,
+        outcome: Outcome,
+        dialect: &Dialect,
+        client: &[u8],
+        out: &mut Outputs,
+    ) {
+        let ok = outcome.error.is_none();
+        match command.what {
+            What::Query { at, traits, kind } => {
+                let sql = client.get(at..command.retained).unwrap_or_default();
+                self.note_statement(kind, traits, (sql, false), outcome, dialect);
+            }
+            What::Execute { id, kind, .. } => {
+                let Some(statement) = self.statements.get_mut(id) else {
+                    return;
+                };
+                // An error of the long data itself stays until the statement is reset.
+                statement.long_data &= !ok;
+                statement.cursor &= outcome
+                    .status
+                    .is_some_and(|status| status.contains(Status::CURSOR_EXISTS));
+                let traits = statement.traits;
+                let bound = statement.params > 0;
+                let text = if traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION) {
+                    statement.text.clone()
+                } else {
+                    None
+                };
+                if traits.contains(Traits::EFFECTS) && text.is_none() {
+                    self.state.set_opaque();
+                    self.state.set_user_variables_unknown();
+                }
+                let text = text.as_ref().map_or(&b""[..], |text| &text.sql);
+                self.note_statement(kind, traits, (text, bound), outcome, dialect);
+            }
+            What::LongQuery(kind) => {
+                // Only its head was seen. More results than one tell of statements behind it.
+                self.state.set_user_variables_unknown();
+                if kind != Kind::Write || outcome.many {
+                    self.state.set_opaque();
+                }
+            }
+            What::InitDb if ok => {
+                let name = client.get(5..command.retained).unwrap_or_default();
+                self.state.use_schema(name);
+            }
+            What::Fetch(id) => {
+                let was_last = outcome
+                    .status
+                    .is_some_and(|status| status.contains(Status::LAST_ROW_SENT));
+                if let Some(statement) = self.statements.get_mut(id) {
+                    statement.cursor &= ok && !was_last;
+                }
+            }
+            What::SetOption(option) if ok => {
+                // It outlives COM_RESET_CONNECTION and COM_CHANGE_USER, so connections opened from here on log in with it.
+                let flag = Capabilities::MULTI_STATEMENTS;
+                self.capabilities = match option {
+                    0 => self.capabilities | flag,
+                    _ => self.capabilities.without(flag),
+                };
+            }
+            What::Release if ok => self.close(out),
+            What::Reset if ok => self.was_reset(),
+            What::Reset => {
+                // A server that cannot reset is not fit to go on with: what it still holds is not known.
+                self.drop_link(role, out);
+                self.was_reset();
+            }
+            What::Prepare { .. } => self.preparing = None,
+            What::InitDb | What::SetOption(_) | What::Release | What::Plain => {}
+        }
+    }
+
+    /// Notes where questions about previous statements are to be asked: SHOW WARNINGS, ROW_COUNT(), FOUND_ROWS(). What sets them
+    /// was asked of both servers.
+    pub(super) fn note_last(&mut self, role: Role, command: Running, outcome: Outcome) {
+        let failed = outcome.error.is_some();
+        let Some(known) = self.link(role).known() else {
+            return;
+        };
+        let last = super::Last {
+            role,
+            serial: known.serial,
+            holds: false,
+            warnings: 0,
+            lost: false,
+        };
+        let here = Some(last);
+        let warned = Some(super::Last {
+            holds: failed || outcome.warnings > 0,
+            warnings: if failed { 1 } else { outcome.warnings },
+            ..last
+        });
+        match command.what {
+            What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
+                let shows = kind == Kind::Show && traits.contains(Traits::DIAGNOSTICS);
+                self.last = here;
+                self.numbers.row_count = Some(outcome.affected);
+                if !shows && !self.leaves_warnings(kind, traits, outcome) {
+                    self.set_warned(warned);
+                }
+                if !shows && outcome.rows {
+                    // Of a text with several statements it is not known which of them counted its rows otherwise.
+                    let is_counted = !traits.intersects(Traits::CALC_FOUND_ROWS | Traits::MULTI);
+                    self.numbers.found_rows = is_counted.then_some(outcome.row_count);
+                    self.last_rows = Some(super::Last {
+                        holds: traits.contains(Traits::CALC_FOUND_ROWS),
+                        ..last
+                    });
+                }
+            }
+            What::Prepare { clears, .. } => {
+                if failed {
+                    self.last = here;
+                }
+                let clears = clears && !command.keeps_last;
+                if failed || outcome.warnings > 0 || clears {
+                    self.set_warned(warned);
+                }
+            }
+            What::LongQuery(_) => {
+                self.numbers = super::Numbers::default();
+                self.last = here;
+                self.set_warned(warned);
+                if outcome.rows {
+                    self.last_rows = here;
+                }
+            }
+            What::InitDb
+            | What::SetOption(_)
+            | What::Fetch(_)
+            | What::Reset
+            | What::Release
+            | What::Plain => {
+                if !command.keeps_last {
+                    self.last = here;
+                }
+                // An error can be shown, whatever command it answers.
+                if !command.keeps_last || failed {
+                    self.set_warned(warned);
+                }
+            }
+        }
+    }
+
+    fn set_warned(&mut self, warned: Option<super::Last>) {
+        self.warned = warned;
+        self.kept_warnings = None;
+    }
+
+    /// On MariaDB the warnings of the statement before stay when one that uses no tables gives none of its own.
+    pub(super) fn leaves_warnings(&self, kind: Kind, traits: Traits, outcome: Outcome) -> bool {
+        let uses_no_tables = traits.contains(Traits::DIAGNOSTICS)
+            || matches!(
+                kind,
+                Kind::Set
+                    | Kind::Use
+                    | Kind::Begin
+                    | Kind::Commit
+                    | Kind::Rollback
+                    | Kind::Savepoint
+                    | Kind::Prepare
+                    | Kind::Deallocate
+            );
+        let is_silent = outcome.error.is_none() && outcome.warnings == 0;
+        self.server == Server::MariaDb && uses_no_tables && is_silent
+    }
+
+    /// Notes what a statement that ran on a connection changed. Its text comes with whether it had parameters.
+    pub(super) fn note_statement(
+        &mut self,
+        kind: Kind,
+        traits: Traits,
+        (sql, bound): (&[u8], bool),
+        outcome: Outcome,
+        dialect: &Dialect,
+    ) {
+        if traits.contains(Traits::LOCK_FUNCTION) {
+            let lock = if bound || traits.contains(Traits::MULTI) {
+                sql::LockUse::Unknown
+            } else {
+                sql::lock_use(sql, dialect)
+            };
+            self.state.use_lock(lock);
+        }
+        let assigns_in_expression = traits.contains(Traits::USER_VAR_WRITE) && kind != Kind::Set;
+        if assigns_in_expression || traits.intersects(Traits::UNKNOWN_FUNCTION | Traits::CALL) {
+            self.state.set_user_variables_unknown();
+        }
+        if kind == Kind::Execute {
+            // What a text prepared by SQL does is known to the server only.
+            self.state.set_user_variables_unknown();
+            self.state.set_opaque();
+        }
+        if !traits.contains(Traits::EFFECTS) {
+            return;
+        }
+        match outcome.error {
+            None => {
+                let state = &mut self.state;
+                state.begin_text();
+                sql::effects(sql, dialect, &mut |effect| state.note(&effect, bound));
+                if traits.contains(Traits::MULTI) {
+                    state.end_batch(sql);
+                }
+            }
+            // Of a batch some statements may have run before the one that failed.
+            Some(_) if traits.contains(Traits::MULTI) => {
+                self.state.set_opaque();
+                self.state.set_user_variables_unknown();
+            }
+            // Servers know the variable from then on, though it has no value.
+            Some(_) if traits.contains(Traits::USER_VAR_WRITE) => {
+                self.state.set_user_variables_unknown();
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Whether LAST_INSERT_ID() may be another one after a statement whose reply told of no id.
+pub(super) fn changes_id(kind: Kind, traits: Traits, outcome: Outcome) -> bool {
+    let may = Traits::LAST_INSERT_ID | Traits::UNKNOWN_FUNCTION | Traits::CALL;
+    if traits.intersects(may) && kind != Kind::Show || kind == Kind::Execute {
+        return true;
+    }
+    // An insert that fails keeps the id of the rows before.
+    outcome.error.is_some() && matches!(kind, Kind::Write | Kind::Batch | Kind::Unknown)
+        || kind == Kind::Batch
+}

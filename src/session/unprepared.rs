@@ -1,0 +1,138 @@
+//! The other commands of prepared statements: those that close and reset one, and those that name none that there is.
+
+use std::sync::Arc;
+
+use super::command::{Departure, Front};
+use super::hold::close_statement;
+use super::names::Names;
+use super::prepared::{Named, patch_id};
+use super::stmt::Prepared;
+use super::{Access, Cx, Expect, Fault, Output, Outputs, Role, Session};
+use crate::sql::Server;
+
+impl Session {
+    /// COM_STMT_CLOSE. It has no reply.
+    pub(super) fn close_statement(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: &Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        let total = front.total();
+        let named = self.named(front);
+        if named.is_none() && self.server == Server::MySql {
+            // But for one that MySQL cannot read.
+            return self.depart(cx, front, Departure::plain(Expect::Terminal), out);
+        }
+        if let Some(statement) = named.and_then(|named| self.statements.remove(named.id)) {
+            self.close_on_connections(*statement, out);
+            self.give_back(out);
+        }
+        total
+    }
+
+    /// COM_STMT_RESET: long data and cursors, both of which are on the primary only.
+    pub(super) fn reset_statement(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        let Some(Named { sent, id }) = self.named(&front) else {
+            return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
+        };
+        let Some(statement) = self.statements.get_mut(id) else {
+            let (caller, expect) = ("mysqld_stmt_reset", Expect::Terminal);
+            return self.unknown_statement(cx, front, sent, caller, expect, out);
+        };
+        statement.long_data = false;
+        statement.cursor = false;
+        statement.lost_data = None;
+        let role = Role::Primary;
+        let Some(server_id) = self.server_id(role, id) else {
+            // Where the session has no connection on which it is prepared there is nothing to be reset.
+            self.local_ok(1, out);
+            return front.total();
+        };
+        patch_id(front.bytes, server_id);
+        let (at, total) = (front.at, front.total());
+        out.push(Output::ForwardToBackend {
+            role,
+            range: at..at + total,
+            access: Access::Read,
+        });
+        self.await_reply(
+            Departure {
+                role,
+                names: Some(Names {
+                    sent,
+                    server: server_id,
+                }),
+                ..Departure::plain(Expect::Terminal)
+            },
+            0,
+        );
+        total
+    }
+
+    /// The statement's number on the connection that the session has.
+    pub(super) fn server_id(&mut self, role: Role, id: u32) -> Option<u32> {
+        let statement = self.statements.get_mut(id)?;
+        match &statement.text {
+            Some(text) => self.links[role as usize].known()?.statement(text),
+            None => statement.own.filter(|_| role == Role::Primary),
+        }
+    }
+
+    /// A statement is closed: also on the session's connections, unless others use its text.
+    pub(super) fn close_on_connections(&mut self, statement: Prepared, out: &mut Outputs) {
+        if let Some(id) = statement.own {
+            close_statement(Role::Primary, id, out);
+        }
+        let Some(text) = statement.text else {
+            return;
+        };
+        if Arc::strong_count(&text) > 1 {
+            return;
+        }
+        for role in Role::BOTH {
+            let known = self.links[role as usize].known_mut();
+            if let Some(id) = known.and_then(|known| known.statements.remove(&text)) {
+                close_statement(role, id, out);
+            }
+        }
+    }
+
+    /// A statement that the session does not have. The primary says so in its own words, unless the number happens to be
+    /// that of another statement there.
+    pub(super) fn unknown_statement(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: Front<'_>,
+        id: u32,
+        caller: &'static str,
+        expect: Expect,
+        out: &mut Outputs,
+    ) -> usize {
+        // MySQL looks statements up in one place since version 8.
+        let command = match self.server {
+            Server::MySql if self.version >= 80_000 => "mysql_stmt_precheck",
+            Server::MySql | Server::MariaDb => caller,
+        };
+        let means_last = id == u32::MAX && self.server == Server::MariaDb;
+        if means_last {
+            return self.refuse_front(front, &Fault::UnknownStatement { id, command }, out);
+        }
+        if !self.ensure(cx, Role::Primary, false, out) {
+            return 0;
+        }
+        let is_taken = self
+            .link(Role::Primary)
+            .known()
+            .is_some_and(|known| known.statements.has_id(id));
+        if is_taken || self.statements.has_own(id) {
+            return self.refuse_front(front, &Fault::UnknownStatement { id, command }, out);
+        }
+        self.depart(cx, &front, Departure::plain(expect), out)
+    }
+}

@@ -1,0 +1,170 @@
+//! The way to one host, which all workers share: how many connections there are, who waits for one. The lock is taken when
+//! connections are opened, closed or waited for; a statement that finds an idle one looks at a counter only.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::slots::Key;
+use super::warm::Template;
+use crate::config::PoolConfig;
+use crate::pool::{Bounds, Grant, Queue, Shape, Waiter};
+use crate::route::Role;
+
+/// Who waits for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Who {
+    /// The worker.
+    pub worker: usize,
+    /// Its client.
+    pub client: Key,
+    /// For which of its places.
+    pub role: Role,
+    /// The number of the request, so that an answer that comes late is not taken for that to the next.
+    pub ticket: u64,
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Gate {
+    queue: Mutex<Queue<Who>>,
+    /// Length of the queue, for looking at without the lock.
+    waiting: AtomicUsize,
+    /// Idle connections of each worker.
+    idle: Vec<AtomicUsize>,
+    bounds: Bounds,
+    /// Where moments are counted from.
+    start: Instant,
+    /// How the last connection that may be shared was made.
+    template: Mutex<Option<Template>>,
+}
+
+/// Someone who has waited for so long for a connection of another shape than those that become free gets one opened anew.
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+
+impl Gate {
+    /// The way to a host, with nothing on it.
+    #[must_use]
+    pub fn new(workers: usize, pool: &PoolConfig) -> Self {
+        Self {
+            queue: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            idle: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
+            bounds: Bounds {
+                max: pool.max_connections,
+                rate: pool.connect_rate as usize,
+            },
+            start: Instant::now(),
+            template: Mutex::default(),
+        }
+    }
+
+    /// As the queue counts time.
+    pub(super) fn moment(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.start)
+    }
+
+    /// How the last connection that may be shared was made.
+    pub(super) fn template(&self) -> Option<Template> {
+        self.template
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Notes how a connection is made.
+    pub(super) fn set_template(&self, template: Template) {
+        *self.template.lock().unwrap_or_else(PoisonError::into_inner) = Some(template);
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue<Who>> {
+        // Nothing can be half done in there: each call leaves it whole.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Most connections.
+    #[must_use]
+    pub fn max(&self) -> usize {
+        self.bounds.max
+    }
+
+    /// Connections that exist or are being opened.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.queue().open()
+    }
+
+    /// Idle connections of all workers.
+    #[must_use]
+    pub fn idle(&self) -> usize {
+        self.idle.iter().map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Requests that wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    /// Notes how many a worker has idle.
+    pub(super) fn set_idle(&self, worker: usize, count: usize) {
+        if let Some(idle) = self.idle.get(worker) {
+            idle.store(count, Ordering::Release);
+        }
+    }
+
+    /// Another worker that has an idle connection.
+    pub(super) fn who_has_idle(&self, but: usize) -> Option<usize> {
+        (0..self.idle.len())
+            .find(|worker| *worker != but && self.idle[*worker].load(Ordering::Acquire) > 0)
+    }
+
+    /// Whether a connection may be opened now, past nobody who waits; if so it is counted.
+    pub(super) fn try_open(&self, now: Instant) -> bool {
+        let mut queue = self.queue();
+        queue.is_empty() && queue.try_open(self.moment(now), self.bounds).is_ok()
+    }
+
+    /// The same for one that nobody waits for.
+    pub(super) fn try_open_idle(&self, now: Instant, min_idle: usize) -> bool {
+        let mut queue = self.queue();
+        queue.open() < min_idle && queue.try_open(self.moment(now), self.bounds).is_ok()
+    }
+
+    /// A counted connection is gone.
+    pub(super) fn closed(&self) {
+        self.queue().closed();
+    }
+
+    /// Goes to the end of the queue.
+    pub(super) fn wait(&self, who: Who, shape: Shape, since: Instant) {
+        let mut queue = self.queue();
+        let since = self.moment(since);
+        queue.push(Waiter { who, shape, since });
+        self.waiting.store(queue.len(), Ordering::Release);
+    }
+
+    /// Waits no longer.
+    pub(super) fn leave(&self, who: Who) -> bool {
+        let mut queue = self.queue();
+        let was_there = queue.remove(who);
+        self.waiting.store(queue.len(), Ordering::Release);
+        was_there
+    }
+
+    /// Whoever is to have a free connection of this shape.
+    pub(super) fn take_for(&self, shape: Shape, now: Instant) -> Option<Waiter<Who>> {
+        let mut queue = self.queue();
+        let waiter = queue.take_for(shape, self.moment(now), PATIENCE);
+        self.waiting.store(queue.len(), Ordering::Release);
+        waiter
+    }
+
+    /// What can be done for the first in the queue.
+    pub(super) fn grant(&self, now: Instant) -> Grant<Who> {
+        let mut queue = self.queue();
+        let grant = queue.grant(self.moment(now), self.bounds);
+        self.waiting.store(queue.len(), Ordering::Release);
+        grant
+    }
+}

@@ -1,0 +1,136 @@
+//! A worker's idle connections as sessions see them: what can be lent at once.
+
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::backend::{Backend, Purpose};
+use super::slots::{Key, Slots};
+use crate::pool::{HostId, Shape, Shelf, Slot};
+use crate::route::{Balance, Candidate};
+use crate::session::{Ask, Known, Lend, Role};
+
+/// A connection that was idle for longer may have been closed by its server without this being noticed yet.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// A worker's idle connections, as a session sees them.
+#[derive(Debug)]
+pub(super) struct Lender<'w> {
+    pub(super) shared: &'w Shared,
+    pub(super) shelves: &'w mut [Shelf<Key>],
+    pub(super) backends: &'w mut Slots<Backend>,
+    pub(super) balances: &'w mut [Balance],
+    pub(super) serials: &'w mut u64,
+    pub(super) worker: usize,
+    pub(super) start: Instant,
+    pub(super) now: Instant,
+    pub(super) client: Key,
+    /// What was lent.
+    pub(super) lent: [Option<Key>; 2],
+    /// The replica that has been chosen, when it had no idle connection.
+    pub(super) chosen: Option<HostId>,
+    /// Connections that turned out to be dead.
+    pub(super) dead: Vec<Key>,
+}
+
+impl Lend for Lender<'_> {
+    fn lend(&mut self, ask: &Ask) -> Option<Box<Known>> {
+        if let Some(serial) = ask.same {
+            let group = self.shared.snapshot.groups.get(ask.group)?;
+            let hosts = std::iter::once(group.primary).chain(group.replicas.iter().map(|r| r.0));
+            for host in hosts {
+                let shelf = self.shelves.get_mut(host.index())?;
+                if let Some(slot) = shelf.take_same(serial) {
+                    return self.hand_out(slot, host, ask.role, true);
+                }
+            }
+            return None;
+        }
+        let host = choose(self.shared, self.balances, ask.group, ask.role, ask.avoid)?;
+        let known = self.lend_at(host, ask.role, ask.shape, ask.state);
+        if known.is_some() {
+            return known;
+        }
+        if ask.role == Role::Replica {
+            self.chosen = Some(host);
+        }
+        None
+    }
+}
+
+impl Lender<'_> {
+    /// Lends an idle connection to this host.
+    pub(super) fn lend_at(
+        &mut self,
+        host: HostId,
+        role: Role,
+        shape: Shape,
+        state: u64,
+    ) -> Option<Box<Known>> {
+        loop {
+            let slot = self.shelves.get_mut(host.index())?.take(shape, state)?;
+            let known = self.hand_out(slot, host, role, false);
+            if known.is_some() {
+                return known;
+            }
+        }
+    }
+
+    fn hand_out(
+        &mut self,
+        slot: Slot<Key>,
+        host: HostId,
+        role: Role,
+        same: bool,
+    ) -> Option<Box<Known>> {
+        if let (Some(gate), Some(shelf)) = (
+            self.shared.gates.get(host.index()),
+            self.shelves.get(host.index()),
+        ) {
+            gate.set_idle(self.worker, shelf.len());
+        }
+        let backend = self.backends.get_mut(slot.key)?;
+        let rested = super::lend::moment(self.start, self.now).saturating_sub(slot.since) > FRESH;
+        let is_old = backend.epoch != self.shared.hosts.get(host).epoch();
+        if is_old || backend.conn.peer_closed() || (rested && !backend.conn.is_alive()) {
+            self.dead.push(slot.key);
+            return None;
+        }
+        let mut known = backend.known.take()?;
+        backend.purpose = Purpose::Session {
+            client: self.client,
+            role,
+            thread_id: known.thread_id(),
+        };
+        if !same {
+            *self.serials += 1;
+            known.set_serial(*self.serials);
+        }
+        self.lent[role as usize] = Some(slot.key);
+        Some(known)
+    }
+}
+
+/// The host for a role of a group's sessions.
+pub(super) fn choose(
+    shared: &Shared,
+    balances: &mut [Balance],
+    group: usize,
+    role: Role,
+    avoid: Option<HostId>,
+) -> Option<HostId> {
+    let members = shared.snapshot.groups.get(group)?;
+    match role {
+        Role::Primary => Some(members.primary),
+        Role::Replica => {
+            let candidates = members
+                .replicas
+                .iter()
+                .filter(|(host, _)| Some(*host) != avoid && shared.hosts.get(*host).may_serve())
+                .map(|(host, weight)| Candidate {
+                    host: *host,
+                    weight: weight.saturating_mul(shared.hosts.get(*host).share()),
+                });
+            balances.get_mut(group)?.pick(candidates)
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Opening server connections: which host, whether at once or in line, the socket, and what becomes of a failure.
+
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpStream, UnixStream};
+
+use super::backend::{Backend, Made, Purpose, is_exhaustion};
+use super::buffer::Buffer;
+use super::conn::{Conn, Socket};
+use super::lender::{Lender, choose};
+use super::slots::Key;
+use super::timer::Timer;
+use super::warm::Template;
+use super::{Deferred, Target, Worker};
+use crate::config::{BackendTlsMode, HostAddress};
+use crate::pool::HostId;
+use crate::session::{Failure, Parting, Role, TlsWish, Upstream};
+
+/// While the primary does not answer it is tried again after so long, up to `primary_wait`.
+const RETRY: Duration = Duration::from_millis(200);
+
+impl Worker {
+    /// Gets a server connection for a client: an idle one, a new one, or one that becomes free.
+    pub(super) fn open(&mut self, key: Key, role: Role, avoid: Option<HostId>) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let group = client.session.group_index(&self.shared.snapshot);
+        // A read that was cut off looks whether the server is still there, so no idle connection will do.
+        let same = client.cut_at.filter(|_| role == Role::Replica);
+        let chosen = client.chosen.take().filter(|_| role == Role::Replica);
+        let host = same
+            .or(chosen)
+            .or_else(|| choose(&self.shared, &mut self.balances, group, role, avoid));
+        let Some(host) = host else {
+            self.deferred.push_back(Deferred::OpenFailed {
+                client: key,
+                role,
+                host: None,
+                failure: Failure::NoHost,
+            });
+            return;
+        };
+        if same.is_none() && self.lend_idle(key, role, host) {
+            return;
+        }
+        let shares = self.clients.get(key).is_some_and(|c| c.session.shares());
+        // One that is idle with another worker comes sooner than a new one.
+        let at_hand = |gate: &super::Gate| shares && gate.who_has_idle(self.index).is_some();
+        let may_open = self
+            .gate(host)
+            .is_some_and(|gate| !at_hand(gate) && gate.try_open(self.now));
+        if may_open {
+            self.open_counted(key, role, host);
+        } else {
+            self.wait_in_line(key, role, host);
+        }
+    }
+
+    pub(super) fn lend_idle(&mut self, key: Key, role: Role, host: HostId) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        if !client.session.shares() {
+            return false;
+        }
+        let shape = client.session.shape(role, &self.shared.snapshot);
+        let state = client.session.state_hash();
+        let mut lender = Lender {
+            shared: &self.shared,
+            shelves: &mut self.shelves,
+            backends: &mut self.backends,
+            balances: &mut self.balances,
+            serials: &mut self.serials,
+            worker: self.index,
+            start: self.start,
+            now: self.now,
+            client: key,
+            lent: [None; 2],
+            chosen: None,
+            dead: Vec::new(),
+        };
+        let known = lender.lend_at(host, role, shape, state);
+        let Lender { lent, dead, .. } = lender;
+        for key in dead {
+            self.drop_backend(key, Parting::Silent);
+        }
+        let Some(known) = known else {
+            return false;
+        };
+        if let Some(client) = self.clients.get_mut(key) {
+            client.backends[role as usize] = lent[role as usize];
+        }
+        self.deferred.push_back(Deferred::Lent {
+            client: key,
+            role,
+            known,
+        });
+        true
+    }
+
+    /// Opens a connection that has been counted.
+    pub(super) fn open_counted(&mut self, key: Key, role: Role, host: HostId) {
+        let (tls, local) = self.transport(host);
+        let Some(client) = self.clients.get(key) else {
+            return self.uncount_backend(host);
+        };
+        let (wish, credentials) = client.session.wish(role, &self.shared.snapshot, tls, local);
+        let made = Made {
+            shape: client.session.shape(role, &self.shared.snapshot),
+            schema: wish.schema.clone(),
+        };
+        if client.session.shares()
+            && let Some(gate) = self.gate(host)
+        {
+            gate.set_template(Template {
+                wish: wish.clone(),
+                credentials: credentials.clone(),
+                shape: made.shape,
+            });
+        }
+        let purpose = Purpose::Session {
+            client: key,
+            role,
+            thread_id: 0,
+        };
+        let upstream = Upstream::new(wish, credentials, 0);
+        match self.connect(host, purpose, upstream) {
+            Ok(backend_key) => {
+                if let Some(backend) = self.backends.get_mut(backend_key) {
+                    backend.is_counted = true;
+                    backend.made = Some(Box::new(made));
+                }
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.backends[role as usize] = Some(backend_key);
+                }
+            }
+            Err(failure) => {
+                self.uncount_backend(host);
+                self.open_failed(key, role, host, failure);
+            }
+        }
+    }
+
+    /// Whether connections to this host are encrypted, and whether they leave the machine.
+    pub(super) fn transport(&self, host: HostId) -> (TlsWish, bool) {
+        let Some(entry) = self.shared.snapshot.hosts.get(host.index()) else {
+            return (TlsWish::No, false);
+        };
+        let mode = self
+            .shared
+            .snapshot
+            .config
+            .groups
+            .get(entry.group)
+            .map(|group| group.tls.mode);
+        let tls = match mode {
+            None | Some(BackendTlsMode::Off) => TlsWish::No,
+            Some(BackendTlsMode::Preferred) => TlsWish::IfOffered,
+            Some(
+                BackendTlsMode::Required
+                | BackendTlsMode::VerifyCa
+                | BackendTlsMode::VerifyIdentity,
+            ) => TlsWish::Required,
+        };
+        (tls, matches!(entry.address, HostAddress::Unix(_)))
+    }
+
+    pub(super) fn connect(
+        &mut self,
+        host: HostId,
+        purpose: Purpose,
+        upstream: Upstream,
+    ) -> Result<Key, Failure> {
+        let entry = self
+            .shared
+            .snapshot
+            .hosts
+            .get(host.index())
+            .ok_or(Failure::NoHost)?;
+        let socket = match &entry.address {
+            HostAddress::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
+            HostAddress::Ip(address) => TcpStream::connect(*address).map(Socket::Tcp),
+            // Names are resolved by the control thread: resolving blocks.
+            HostAddress::Name(..) => match self.shared.hosts.get(host).address() {
+                Some(address) => TcpStream::connect(address).map(Socket::Tcp),
+                None => {
+                    return Err(Failure::Unreachable(format!(
+                        "the name of {} could not be resolved",
+                        entry.address
+                    )));
+                }
+            },
+        };
+        let socket = socket.map_err(|error| {
+            let why = format!("cannot connect to {}: {error}", entry.address);
+            if is_exhaustion(&error) {
+                Failure::Exhausted(why)
+            } else {
+                Failure::Unreachable(why)
+            }
+        })?;
+        socket.tune();
+        let lifetime = self.lifetime();
+        let key = self.backends.insert_with(|_| Backend {
+            conn: Conn::new(socket),
+            host,
+            purpose,
+            login: Some(Box::new(upstream)),
+            received: Buffer::default(),
+            connected: false,
+            is_counted: false,
+            epoch: self.shared.hosts.get(host).epoch(),
+            expires: self.now + lifetime,
+            made: None,
+            known: None,
+        });
+        let token = Target::Backend(key).token();
+        if let Some(backend) = self.backends.get_mut(key)
+            && let Err(error) = backend.conn.register(&self.registry, token)
+        {
+            self.backends.remove(key);
+            return Err(Failure::Exhausted(format!(
+                "cannot watch a server connection: {error}"
+            )));
+        }
+        self.timers.add(
+            Instant::now() + self.shared.snapshot.config.pool.connect_timeout,
+            Timer::Connect(key),
+        );
+        Ok(key)
+    }
+
+    /// A tenth less than `max_lifetime` at most, so that connections opened together are not replaced together.
+    pub(super) fn lifetime(&self) -> Duration {
+        let max = self.shared.snapshot.config.pool.max_lifetime;
+        let mut random = [0];
+        // Without random bytes they all live for as long as they may.
+        let _ = aws_lc_rs::rand::fill(&mut random);
+        max.saturating_sub(max / 10 * u32::from(random[0]) / 255)
+    }
+
+    /// A connection could not be opened: the primary is tried again for a while, a replica is passed over.
+    pub(super) fn open_failed(&mut self, client: Key, role: Role, host: HostId, failure: Failure) {
+        let unreachable = matches!(failure, Failure::Unreachable(_));
+        if unreachable && role == Role::Replica && self.shared.hosts.get(host).set_up(false) {
+            log::warn!(
+                "replica {} is passed over until a check reaches it: {failure:?}",
+                self.address(host)
+            );
+        }
+        if unreachable && role == Role::Primary && self.may_wait_longer(client) {
+            self.timers
+                .add(Instant::now() + RETRY, Timer::Reopen(client, false));
+            return;
+        }
+        if let Some(owner) = self.clients.get_mut(client) {
+            owner.waiting_since = None;
+            owner.cut_at = None;
+        }
+        self.deferred.push_back(Deferred::OpenFailed {
+            client,
+            role,
+            host: Some(host),
+            failure,
+        });
+    }
+
+    pub(super) fn may_wait_longer(&mut self, client: Key) -> bool {
+        let Some(owner) = self.clients.get_mut(client) else {
+            return false;
+        };
+        let group = owner.session.group_index(&self.shared.snapshot);
+        let wait = self
+            .shared
+            .snapshot
+            .config
+            .groups
+            .get(group)
+            .map_or(Duration::ZERO, |group| group.primary_wait);
+        let now = Instant::now();
+        let since = *owner.waiting_since.get_or_insert(now);
+        now.saturating_duration_since(since) + RETRY <= wait
+    }
+
+    pub(super) fn reopen(&mut self, client: Key, role: Role) {
+        if self.clients.get(client).is_some_and(|owner| {
+            owner.backends[role as usize].is_none() && !owner.session.is_closed()
+        }) {
+            self.open(client, role, None);
+        }
+    }
+}
