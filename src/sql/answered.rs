@@ -41,7 +41,7 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
     };
     let mut copied = 0;
     let mut is_first = true;
-    // A column may begin behind these.
+    let mut columns = Columns::default();
     let mut begins_column = false;
     let mut is_name = false;
     let mut has_from = false;
@@ -52,7 +52,7 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
         let question = if is_name { None } else { question(&c) };
         let Some((which, is_variable)) = question else {
             is_first &= c.tok() != Tok::Semicolon;
-            begins_column = c.is_one_of(&["select", "all", "distinct"]) || c.tok() == Tok::Comma;
+            begins_column = columns.pass(&c);
             is_name = matches!(c.tok(), Tok::Dot | Tok::SysVar);
             c.step();
             continue;
@@ -110,6 +110,45 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
     done.text
         .extend_from_slice(sql.get(copied..).unwrap_or_default());
     done
+}
+
+/// The lists of columns that the cursor is in, by the parentheses around them.
+#[derive(Debug, Default)]
+struct Columns {
+    depth: usize,
+    lists: Vec<usize>,
+}
+
+impl Columns {
+    /// Takes a token that is no question; whether a column may begin behind it.
+    fn pass(&mut self, c: &Cursor<'_>) -> bool {
+        let is_list = |columns: &Self| columns.lists.last() == Some(&columns.depth);
+        match c.tok() {
+            Tok::Open => self.depth += 1,
+            Tok::Close => {
+                if is_list(self) {
+                    self.lists.pop();
+                }
+                self.depth = self.depth.saturating_sub(1);
+            }
+            Tok::Comma => return is_list(self),
+            Tok::Semicolon => *self = Self::default(),
+            _ if c.is_word("select") => {
+                if !is_list(self) {
+                    self.lists.push(self.depth);
+                }
+                return true;
+            }
+            _ if c.is_one_of(&["all", "distinct"]) => return is_list(self),
+            _ if c.is_one_of(&["from", "into", "where", "group", "having", "order", "limit"])
+                && is_list(self) =>
+            {
+                self.lists.pop();
+            }
+            _ => {}
+        }
+        false
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,6 +232,20 @@ mod tests {
                 "INSERT INTO t VALUES (IF(1,-1,ROW_COUNT()), 1)",
             ),
             ("SET @n = FOUND_ROWS()", "SET @n = IF(1,17,FOUND_ROWS())"),
+            // Commas that do not part columns.
+            (
+                "SELECT IF(0, ROW_COUNT(), ROW_COUNT()), CONCAT(1, ROW_COUNT(), 2) FROM t ORDER BY a, ROW_COUNT()",
+                "SELECT IF(0, IF(1,-1,ROW_COUNT()), IF(1,-1,ROW_COUNT())), CONCAT(1, IF(1,-1,ROW_COUNT()), 2) FROM t \
+                 ORDER BY a, IF(1,-1,ROW_COUNT())",
+            ),
+            (
+                "SELECT COALESCE(1, (SELECT a, b FROM t), CONNECTION_ID(), 2), ROW_COUNT()",
+                "SELECT COALESCE(1, (SELECT a, b FROM t), CONNECTION_ID(), 2), IF(1,-1,ROW_COUNT()) AS `ROW_COUNT()`",
+            ),
+            (
+                "CALL p(1, ROW_COUNT(), 2)",
+                "CALL p(1, IF(1,-1,ROW_COUNT()), 2)",
+            ),
             (
                 "SELECT CONNECTION_ID(), @@pseudo_thread_id",
                 "SELECT IF(1,CAST(1090519041 AS UNSIGNED),CONNECTION_ID()) AS `CONNECTION_ID()`, \
