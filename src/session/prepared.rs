@@ -9,7 +9,7 @@ use super::names::Names;
 use super::stmt::Prepared;
 use super::{Access, Cx, Expect, Fault, Outputs, Role, Session, What};
 use crate::route::{self, Reason, Route};
-use crate::sql::{self, Hint, Server, Traits};
+use crate::sql::{self, Hint, Kind, Server, Traits};
 use crate::wire::{Command, Execute, write_payload};
 
 /// Where the id lies in the commands that name a statement, counted from the packet's header.
@@ -139,7 +139,7 @@ impl Session {
     pub(super) fn execute(
         &mut self,
         cx: &mut Cx<'_>,
-        front: Front<'_>,
+        mut front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
         let Some(named) = self.named(&front) else {
@@ -147,12 +147,22 @@ impl Session {
         };
         let id = named.id;
         let view = self.view(self.account(cx.snapshot).read_from);
+        let dialect = self.dialect();
         let capabilities = self.capabilities;
         let Some(statement) = self.statements.get_mut(id) else {
             return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
         };
         if let Some(fault) = statement.lost_data.take() {
             return self.refuse_front(front, &fault, out);
+        }
+        if statement.kind == Kind::Kill
+            && let Some(text) = statement.text.clone()
+            && let Some(kill) = sql::kill_target(&text.sql, &dialect)
+            && let Ok(id) = u32::try_from(kill.id)
+            && super::local::is_client_id(id)
+        {
+            self.kill(id, kill.query, out);
+            return self.skip(&mut front);
         }
         let parsed = Execute::parse(front.payload(), statement.params, capabilities).ok();
         let wants_cursor = front
@@ -192,7 +202,12 @@ impl Session {
         }
         let role = route.role;
         if traits.contains(Traits::DIAGNOSTICS) && !self.follow_up(cx, role, kind, traits, out) {
-            return self.refuse_front(front, &Fault::LostPrevious, out);
+            match self.asks_nobody(id, kind) {
+                Some(false) => {}
+                Some(true) if !self.ensure_no_warnings(cx, role, out) => return 0,
+                Some(true) => {}
+                None => return self.refuse_front(front, &Fault::LostPrevious, out),
+            }
         }
         let with_id = looks_at_id(kind, traits);
         if !self.ensure(cx, role, with_id, out) || !self.ensure_prepared(cx, role, id, out) {
@@ -290,6 +305,17 @@ impl Session {
         let retained = if departure.retain { front.total() } else { 0 };
         self.await_reply(departure, retained);
         if retained > 0 { 0 } else { front.total() }
+    }
+
+    /// The connection of the statement before was given back, so that it left nothing to be shown. Whether a connection without
+    /// warnings answers rightly (true), or any, because the text asks nothing after all; `None` when none does.
+    fn asks_nobody(&mut self, id: u32, kind: Kind) -> Option<bool> {
+        if kind == Kind::Show {
+            return self.kept_warnings.is_none().then_some(true);
+        }
+        let text = self.statements.get_mut(id)?.text.clone()?;
+        let asks = sql::answered(&text.sql, &self.dialect(), &sql::Answers::default());
+        (!asks.is_open).then_some(false)
     }
 
     /// MariaDB's COM_STMT_BULK_EXECUTE: many rows of parameters at once, for writes.
