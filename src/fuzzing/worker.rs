@@ -379,6 +379,9 @@ impl Worker {
                     self.idle.known[role as usize] = Some(known);
                 }
                 Output::OnCall { role } => assert_eq!(self.links[role as usize], Link::Ready),
+                Output::DefaultsChanged { role } => {
+                    assert_eq!(self.links[role as usize], Link::Ready);
+                }
                 Output::CloseBackend { role, parting } => {
                     let _: Parting = parting;
                     assert!(

@@ -161,7 +161,7 @@ pub struct Host {
     freshness: AtomicU8,
     /// Hundredths of its weight.
     share: AtomicU32,
-    /// How often it went out or moved.
+    /// How often it went out or moved, or was set otherwise.
     epoch: AtomicU64,
     /// Milliseconds, or [`NO_LAG`].
     lag: AtomicU64,
@@ -187,7 +187,12 @@ impl Host {
         has_changed
     }
 
-    /// Changes when it goes out or moves: a connection of an earlier epoch is as good as lost.
+    /// Its connections began with other settings than those that are made from here on: none serves another session.
+    pub fn retire_connections(&self) {
+        self.epoch.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Changes when it goes out or moves, or its global settings change: a connection of an earlier epoch serves no other session.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)

@@ -118,6 +118,11 @@ pub enum Output {
     StartTls,
     /// The client is authenticated as this account (an index into the snapshot's accounts).
     LoggedIn(usize),
+    /// A statement on this connection changed what the server's later sessions begin with: idle connections began otherwise.
+    DefaultsChanged {
+        /// Which connection.
+        role: Role,
+    },
     /// Send what is queued, then close the client's socket.
     CloseClient,
     /// Kill another client of this instance, or its statement; answered by `kill_done`.

@@ -44,6 +44,8 @@ pub(super) struct State {
     default_ansi_quotes: Option<bool>,
     /// The client may be in another schema than it seems.
     schema_unknown: bool,
+    /// What later sessions begin with was changed, which the shell is to be told.
+    defaults_changed: bool,
     /// Keys that the text being noted has assigned so far.
     assigned: Vec<Vec<u8>>,
 }
@@ -120,6 +122,11 @@ impl State {
     pub(super) fn set_opaque(&mut self) {
         self.pins.set(Pins::OPAQUE);
         self.schema_unknown = true;
+    }
+
+    /// Whether a statement changed what later sessions begin with, since this was asked last.
+    pub(super) fn take_defaults_changed(&mut self) -> bool {
+        std::mem::take(&mut self.defaults_changed)
     }
 
     /// The effects that follow are those of one text. A SET finds all its values before it assigns the first one, so a value
@@ -233,7 +240,11 @@ impl State {
             Effect::SetVariable {
                 scope: Scope::Global | Scope::Persist,
                 ..
-            } => {}
+            } => {
+                // The session itself keeps what it began with, which only its connection has.
+                self.pins.set(Pins::OPAQUE);
+                self.defaults_changed = true;
+            }
             Effect::SetUserVariable { name, value } => self.set_user_variable(name, value, bound),
             Effect::Names { charset, collation } => self.set_names(charset, collation),
             Effect::CharacterSet(charset) => self.set_character_set(charset),
@@ -289,6 +300,8 @@ impl State {
             // These concern inserts and what follows them, which is on the primary always.
             b"last_insert_id" | b"identity" | b"insert_id" => return,
             b"sql_mode" => self.ansi_quotes = self.mode_has_ansi_quotes(value.text),
+            // What it collects stays with the connection, and would tell of others there.
+            b"profiling" => self.pins.set(Pins::OPAQUE),
             b"character_set_client" => {
                 match literal_word(value.text).map(|w| Charset::from_name(&w)) {
                     Some(charset) => self.charset = charset,

@@ -78,6 +78,7 @@ impl Worker {
                 Output::LoggedIn(account) => {
                     log::trace!("a client logged in as account {account}");
                 }
+                Output::DefaultsChanged { role } => self.retire_connections(key, role),
                 Output::CloseClient => {
                     // The turn that follows sees that the session is over.
                 }
@@ -107,6 +108,16 @@ impl Worker {
             host: backend.host,
         });
         false
+    }
+
+    /// Sessions that begin from here on get connections that begin with them, on all workers.
+    fn retire_connections(&self, key: Key, role: Role) {
+        let backend = self
+            .backend_of(key, role)
+            .and_then(|key| self.backends.get(key));
+        if let Some(backend) = backend {
+            self.shared.hosts.get(backend.host).retire_connections();
+        }
     }
 
     fn close_backend_of(&mut self, key: Key, role: Role, parting: Parting) {

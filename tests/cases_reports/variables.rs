@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::common::{Login, Node, Param, Wire};
+use super::common::{Kind, Login, Node, Param, Wire};
 use super::session::{on_both, same_on_both};
 use super::stage::{Stage, flags, table};
 
@@ -378,5 +378,26 @@ fn b105_three_sets_in_a_batch() {
             assert_eq!(row, b"\x02ab\x06+01:00\x16utf8mb4_unicode_520_ci");
             client.ok(&format!("INSERT INTO t(v) VALUES({round})"));
         }
+    }
+}
+
+/// What sessions begin with changes for those that begin later, also on connections that others have used before.
+#[test]
+fn global_settings_reach_the_sessions_that_begin_after_them() {
+    const QUESTION: &str = "SELECT @@net_retry_count /*master*/";
+    for kind in [Kind::MariaDb, Kind::MySql] {
+        let stage = Stage::with(kind, "", |config| config.user("root", "", &[]));
+        let mut admin = stage.client_as(&Login::root());
+        let before = admin.query(QUESTION).cell();
+        for _ in 0..4 {
+            assert_eq!(stage.client().query(QUESTION).cell(), before);
+        }
+        admin.ok("SET GLOBAL net_retry_count = 23");
+        let seen = stage.client().query(QUESTION).cell();
+        let own = admin.query(QUESTION).cell();
+        admin.ok(&format!("SET GLOBAL net_retry_count = {before}"));
+        assert_eq!(seen, "23");
+        assert_eq!(own, before);
+        assert_eq!(stage.client().query(QUESTION).cell(), before);
     }
 }

@@ -220,6 +220,8 @@ impl World {
                         self.drop_backend(b, parting);
                     }
                 }
+                // No script does so.
+                Output::DefaultsChanged { .. } => {}
                 Output::StartTls => {
                     let delay = self.rng.between(10, 3000) as u64;
                     self.after(delay, Event::TlsReady(place));
