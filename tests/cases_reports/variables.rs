@@ -401,3 +401,22 @@ fn global_settings_reach_the_sessions_that_begin_after_them() {
         assert_eq!(stage.client().query(QUESTION).cell(), before);
     }
 }
+
+/// A statement that left nothing to be asked about has given its connection back; prepared questions about it are answered all the same.
+#[test]
+fn prepared_questions_about_a_statement_that_left_nothing() {
+    // MySQL prepares no SHOW WARNINGS.
+    let stage = Stage::with(Kind::MariaDb, "", |config| config);
+    let mut client = stage.client();
+    let insert = client.prepare("INSERT INTO u VALUES (77)");
+    client.execute(&insert, &[]).assert_ok();
+    let show = client.prepare("SHOW WARNINGS");
+    // Another one comes by the connection.
+    stage
+        .client()
+        .query("SELECT CAST('x' AS SIGNED) /*master*/")
+        .assert_ok();
+    let shown = client.execute(&show, &[]);
+    shown.assert_ok();
+    assert_eq!(shown.binary_rows().len(), 0, "{shown:?}");
+}
