@@ -85,6 +85,7 @@ impl Pair {
             snapshot: &snapshot,
             offer: &offer,
             nonce: &mut nonce,
+            now: std::time::Duration::ZERO,
             lender: &mut NoLender,
             texts: &mut texts,
         };
@@ -166,6 +167,7 @@ impl Pair {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            now: std::time::Duration::ZERO,
             lender: &mut self.idle,
             texts: &mut self.texts,
         };

@@ -15,6 +15,7 @@ const DIALECT: Dialect = Dialect::new(Server::MariaDb, 10_11_19);
 /// A session outside a transaction that has nothing to keep on the primary.
 fn view() -> View {
     View {
+        must_see_writes: false,
         in_transaction: false,
         autocommit: true,
         pins: Pins::default(),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::auth::{Plugin, Secret};
-use crate::config::{self, Config, HostAddress, NoReplica, ReadFrom};
+use crate::config::{self, Causal, Config, HostAddress, NoReplica, ReadFrom};
 use crate::pool::HostId;
 
 /// See the module's words.
@@ -37,6 +37,8 @@ pub struct Account {
     pub read_from: ReadFrom,
     /// The accounts on the servers, for the primary's connection and for the replica's.
     pub backend: [BackendAccount; 2],
+    /// Which earlier writes its reads are to see.
+    pub causal: Causal,
     /// Its clients share server connections.
     pub shares: bool,
 }
@@ -153,6 +155,7 @@ fn account<'c>(user: &'c config::UserConfig, seen: &mut Seen<'c>) -> Account {
             backend_account(&backend.user, &backend.passwords, seen),
             backend_account(&backend.read_user, &backend.read_passwords, seen),
         ],
+        causal: user.causal,
         shares: user.sharing == config::Sharing::Transaction,
     }
 }

@@ -76,6 +76,7 @@ impl<'a> Session<'a> {
         }
         let read_from = self.user.map_or(ReadFrom::Replica, |user| user.read_from);
         let view = View {
+            must_see_writes: false,
             in_transaction: self.in_transaction,
             autocommit: true,
             pins: Pins::default(),

@@ -146,6 +146,7 @@ impl Worker {
             snapshot: &SNAPSHOT,
             offer: &offer,
             nonce: &mut nonce,
+            now: std::time::Duration::ZERO,
             lender: &mut NoLender,
             texts: &mut texts,
         };
@@ -299,6 +300,7 @@ impl Worker {
             snapshot: &SNAPSHOT,
             offer: &self.offer,
             nonce: &mut nonce,
+            now: std::time::Duration::ZERO,
             lender: &mut self.idle,
             texts: &mut self.texts,
         };

@@ -25,6 +25,8 @@ pub enum Reason {
     Pinned(Pins),
     /// It asks about the previous statement, so it follows that one.
     Follows,
+    /// A write came before that the read is to see.
+    Causal,
     /// The account reads from the primary.
     Account,
     /// No replica may serve it and the group's policy sends it to the primary.
@@ -42,6 +44,7 @@ impl Reason {
             Self::AutocommitOff => "autocommit-off",
             Self::Pinned(pins) => pins.as_str(),
             Self::Follows => "follows-previous-statement",
+            Self::Causal => "causal",
             Self::Account => "account-reads-primary",
             Self::NoReplica => "no-replica",
         }
@@ -91,6 +94,9 @@ pub fn decide_read(view: &View, uses_variables: bool, hinted: bool) -> Route {
     }
     if view.pins.hold_reads() || (uses_variables && view.pins.any_of(Pins::USER_VARIABLES)) {
         return primary(Reason::Pinned(view.pins));
+    }
+    if view.must_see_writes && !hinted && view.read_from != ReadFrom::ReplicaOnly {
+        return primary(Reason::Causal);
     }
     if view.read_from == ReadFrom::Primary && !hinted {
         return primary(Reason::Account);

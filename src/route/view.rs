@@ -25,6 +25,8 @@ pub struct View {
     pub in_transaction: bool,
     /// Status flag of the primary's last reply.
     pub autocommit: bool,
+    /// The account's reads are to see writes that a replica may not have yet.
+    pub must_see_writes: bool,
     /// What holds reads on the primary.
     pub pins: Pins,
     /// The connection that ran the previous statement.

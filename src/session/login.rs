@@ -425,6 +425,7 @@ impl Session {
         self.last_rows = None;
         self.warned = None;
         self.kept_warnings = None;
+        self.wrote = None;
         self.last_route = None;
         self.insert_id = InsertId::Known(0);
         self.numbers = super::Numbers::FRESH;

@@ -53,7 +53,9 @@ pub use texts::Texts;
 pub use track::Tracker;
 pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
 
-use crate::config::ReadFrom;
+use std::time::Duration;
+
+use crate::config::Causal;
 use crate::pool::{Offer, Shape};
 use crate::route::{Reason, View};
 use crate::snapshot::{Account, Group, Snapshot};
@@ -68,6 +70,8 @@ pub struct Cx<'a> {
     pub offer: &'a Offer,
     /// Twenty fresh random bytes, none of them zero.
     pub nonce: &'a mut dyn FnMut() -> [u8; 20],
+    /// The moment, counted from some start.
+    pub now: Duration,
     /// Who has idle server connections.
     pub lender: &'a mut dyn Lend,
     /// Texts of prepared statements that sessions have in common.
@@ -133,6 +137,8 @@ pub struct Session {
     numbers: Numbers,
     /// The reply to SHOW WARNINGS, where the connection that had them was given back.
     kept_warnings: Option<Box<[u8]>>,
+    /// When the session's last write was answered.
+    wrote: Option<Duration>,
     /// The use of a connection that was made to show no warnings.
     cleared: u64,
     /// Server connections are given back between transactions.
@@ -192,6 +198,7 @@ impl Session {
             insert_id: InsertId::Known(0),
             numbers: Numbers::FRESH,
             kept_warnings: None,
+            wrote: None,
             cleared: 0,
             shares: false,
             is_done: false,
@@ -429,15 +436,22 @@ impl Session {
         }
     }
 
-    fn view(&self, read_from: ReadFrom) -> View {
+    fn view(&self, cx: &Cx<'_>) -> View {
+        let account = self.account(cx.snapshot);
         View {
+            must_see_writes: match (account.causal, self.wrote) {
+                (Causal::Off, _) | (Causal::Window(_) | Causal::Session, None) => false,
+                (Causal::Window(window), Some(wrote)) => cx.now.saturating_sub(wrote) < window,
+                // What a replica has is not asked: the primary has it.
+                (Causal::Session, Some(_)) | (Causal::Global, _) => true,
+            },
             in_transaction: self.status.contains(Status::IN_TRANS),
             autocommit: self.status.contains(Status::AUTOCOMMIT),
             pins: self.state.pins(),
             last: self.last.map(|last| last.role),
             last_rows: self.last_rows.map(|last| last.role),
             warned: self.warned.map(|last| last.role),
-            read_from,
+            read_from: account.read_from,
         }
     }
 

@@ -1,12 +1,36 @@
 //! What a session notes at the end of a reply: what the statement changed, and who knows the answers to questions about it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{InsertId, Outcome, Outputs, Role, Running, Session, What};
 use crate::sql::{self, Dialect, Kind, Server, Traits};
 use crate::wire::{Capabilities, Status};
 
 impl Session {
+    /// Something was written, or what was written before has become visible. One that failed may have been.
+    pub(super) fn note_write(&mut self, now: Duration) {
+        let writes = match self.reply.as_ref().map(|reply| reply.command.what) {
+            Some(What::Query { kind, traits, .. } | What::Execute { kind, traits, .. }) => {
+                matches!(
+                    kind,
+                    Kind::Write
+                        | Kind::Ddl
+                        | Kind::Commit
+                        | Kind::Xa
+                        | Kind::Execute
+                        | Kind::Batch
+                        | Kind::Unknown
+                ) || traits.intersects(Traits::CALL | Traits::UNKNOWN_FUNCTION)
+            }
+            Some(What::LongQuery(_)) => true,
+            _ => false,
+        };
+        if writes {
+            self.wrote = Some(now);
+        }
+    }
+
     /// The client is told of changed definitions once.
     pub(super) fn note_told(&mut self, era: u64) {
         let Some(reply) = &self.reply else {

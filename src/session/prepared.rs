@@ -146,7 +146,7 @@ impl Session {
             return self.depart(cx, &front, Departure::plain(Expect::Response), out);
         };
         let id = named.id;
-        let view = self.view(self.account(cx.snapshot).read_from);
+        let view = self.view(cx);
         let dialect = self.dialect();
         let capabilities = self.capabilities;
         let Some(statement) = self.statements.get_mut(id) else {

@@ -195,6 +195,7 @@ impl Session {
                 cx.texts.definitions_changed();
             }
             self.note_told(cx.texts.era());
+            self.note_write(cx.now);
             self.on_reply_end(client, out);
         }
         walk.consumed

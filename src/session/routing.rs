@@ -9,7 +9,7 @@ use crate::sql::{self, Hint, Kind, Statement, Traits};
 impl Session {
     /// The route of a text, in both readings where it is not known how `"` is read.
     pub(super) fn decide(&self, cx: &Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Route {
-        let view = self.view(self.account(cx.snapshot).read_from);
+        let view = self.view(cx);
         let route = route::decide(statement, &view);
         if route.role == Role::Replica && self.state.ansi_quotes().is_none() && sql.contains(&b'"')
         {

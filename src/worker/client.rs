@@ -65,6 +65,7 @@ impl Worker {
             snapshot: &shared.snapshot,
             offer: &offer,
             nonce: &mut nonce,
+            now: super::lend::moment(self.start, self.now),
             lender: &mut NoLender,
             texts: &mut self.texts,
         };
@@ -145,6 +146,7 @@ impl Worker {
             snapshot: &self.shared.snapshot,
             offer: self.offer.load(),
             nonce: &mut nonce,
+            now: super::lend::moment(self.start, self.now),
             lender: &mut lender,
             texts: &mut self.texts,
         };

@@ -106,6 +106,7 @@ impl World {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            now: std::time::Duration::from_micros(self.now),
             lender: &mut NoLender,
             texts: &mut self.texts,
         };
@@ -139,6 +140,7 @@ impl World {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            now: std::time::Duration::from_micros(self.now),
             lender: &mut lender,
             texts: &mut self.texts,
         };

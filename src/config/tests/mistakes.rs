@@ -121,11 +121,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("[[users]]\nname = \"u\"\npassword = \"\"\nread_from = \"replicas\"\nsharing = \"no\"\ncausal = \"window\"\nnetworks = [\"?\"]", &[
         "4: users[0].read_from: `replicas` is not one of \"replica\", \"primary\", \"replica-only\"; did you mean \"replica\"?",
         "5: users[0].sharing: `no` is not one of \"transaction\", \"session\"",
-        "6: note: users[0].causal: not acted on by this version",
         "6: users[0].causal: say for how long, such as \"window:500ms\"",
         "7: users[0].networks[0]: `?` is not a network: write \"10.0.0.0/8\", \"2001:db8::/32\", a single address, or leading octets such as \"192.168.1\"",
     ]),
-    ("[[users]]\nname = \"u\"\npassword = \"\"\ncausal = \"window:0s\"", &["4: note: users[0].causal: not acted on by this version", "4: users[0].causal: the window is 1ms to 1d"]),
+    ("[[users]]\nname = \"u\"\npassword = \"\"\ncausal = \"window:0s\"", &["4: users[0].causal: the window is 1ms to 1d"]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\nbackend = { read_password = \"x\" }", &["4: users[0].backend.read_password: has no effect without `read_user`"]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\nlimits = { rate = -1 }\nlabels = { \"a-b\" = \"x\" }", &[
         "4: note: users[0].limits.rate: not acted on by this version",

@@ -46,6 +46,7 @@ impl Client {
             snapshot: &snapshot,
             offer: &offer,
             nonce: &mut nonce,
+            now: std::time::Duration::ZERO,
             lender: &mut crate::session::NoLender,
             texts: &mut crate::session::Texts::default(),
         };
@@ -77,6 +78,7 @@ impl Client {
             snapshot: &self.snapshot,
             offer: &self.offer,
             nonce: &mut nonce,
+            now: std::time::Duration::ZERO,
             lender: &mut crate::session::NoLender,
             texts: &mut crate::session::Texts::default(),
         };
