@@ -219,6 +219,12 @@ impl Session {
         matches!(self.phase, Phase::Command)
     }
 
+    /// Whether the log-in waits for the client, and not for a server.
+    #[must_use]
+    pub fn awaits_log_in(&self) -> bool {
+        matches!(self.phase, Phase::Login(_)) && self.awaits_backend().is_none()
+    }
+
     /// Whether the session is over.
     #[must_use]
     pub fn is_closed(&self) -> bool {

@@ -377,7 +377,7 @@ impl Worker {
                     if self
                         .clients
                         .get(key)
-                        .is_some_and(|client| !client.session.is_logged_in())
+                        .is_some_and(|client| client.session.awaits_log_in())
                     {
                         log::debug!("a client did not log in in time and is dropped");
                         self.drop_client(key);

@@ -104,6 +104,7 @@ fn b145_a_monitor_that_is_refused_does_not_take_the_primary_away() {
         client.ok("INSERT INTO t(v) VALUES(1)");
         assert!(!atlas.log().contains("refuses the monitor"));
         root.ok(&format!("ALTER USER {user}@'%' IDENTIFIED BY 'new-pw'"));
+        stage.bed.wait_replicas();
         // The checks' connections are old ones: they go on until they are cut.
         for node in [Node::Primary, Node::Replica1, Node::Replica2] {
             let mut root = stage.bed.root(node);
