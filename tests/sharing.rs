@@ -442,3 +442,41 @@ fn the_least_number_is_there_before_the_first_client_and_comes_back() {
         root.ok(&format!("DROP USER {name}@'%'"));
     }
 }
+
+#[test]
+fn a_connection_with_a_kill_on_its_way_is_nobodys_next() {
+    for bed in Bed::both() {
+        let schema = schema_with_tables(&bed);
+        let atlas = Atlas::start(config_for(&bed).append("[pool]\nmin_idle = 0"));
+        let login = Login::plain().schema(&schema);
+        let mut busy = Wire::connect(atlas.address(), &login);
+        let mut killer = Wire::connect(atlas.address(), &login);
+        let mark = unique_name("nap");
+        let payload =
+            busy.query_payload(format!("SELECT SLEEP(60) /*{mark}*/ /*master*/").as_bytes());
+        busy.send(&payload);
+        let mut root = bed.root(Node::Primary);
+        let list = format!(
+            "SELECT id FROM information_schema.processlist WHERE info LIKE '%SLEEP%{mark}%' AND id <> CONNECTION_ID()"
+        );
+        let mut found = None;
+        eventually("it sleeps", || {
+            found = root
+                .query(&list)
+                .rows()
+                .first()
+                .and_then(|row| row[0].clone());
+            found.is_some()
+        });
+        let id = found.expect("it sleeps");
+        killer.ok(&format!("KILL QUERY {}", busy.id));
+        // Servers give 1 or an error.
+        let _ = busy.reply(Expect::Text);
+        assert_eq!(busy.query("SELECT 7 /*master*/").cell(), "7");
+        let there = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id}");
+        eventually("its connection is closed", || {
+            root.query(&there).cell() == "0"
+        });
+        assert_eq!(killer.query("SELECT 8 /*master*/").cell(), "8");
+    }
+}

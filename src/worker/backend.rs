@@ -25,6 +25,8 @@ pub(super) struct Backend {
     pub(super) connected: bool,
     /// It counts for the bounds of `[pool]`; side connections do not.
     pub(super) is_counted: bool,
+    /// A KILL for its statement is on its way, and may come late: no other session is to meet it.
+    pub(super) is_condemned: bool,
     /// The host's epoch when it was opened: in a later one it is as good as lost.
     pub(super) epoch: u64,
     /// To be closed after that, when it is idle.

@@ -37,7 +37,8 @@ impl Worker {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        let is_dead = backend.conn.peer_closed()
+        let is_dead = backend.is_condemned
+            || backend.conn.peer_closed()
             || backend.conn.is_behind()
             || backend.epoch != self.shared.hosts.get(backend.host).epoch();
         if is_dead || backend.expires <= now || !backend.received.is_empty() {

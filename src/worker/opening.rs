@@ -210,6 +210,7 @@ impl Worker {
             received: Buffer::default(),
             connected: false,
             is_counted: false,
+            is_condemned: false,
             epoch: self.shared.hosts.get(host).epoch(),
             expires: self.now + lifetime,
             made: None,

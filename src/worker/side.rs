@@ -44,12 +44,12 @@ impl Worker {
         let Some(owner) = self.clients.get(client) else {
             return;
         };
-        let Some(host) = owner.backends[role as usize]
-            .and_then(|b| self.backends.get(b))
-            .map(|b| b.host)
+        let Some(backend) = owner.backends[role as usize].and_then(|b| self.backends.get_mut(b))
         else {
             return;
         };
+        backend.is_condemned = true;
+        let host = backend.host;
         let (tls, local) = self.transport(host);
         let (wish, credentials) =
             side_wish(&owner.session, role, &self.shared.snapshot, tls, local);
