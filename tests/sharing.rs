@@ -285,8 +285,8 @@ fn many_clients_on_few_connections() {
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     for node in [Node::Primary, Node::Replica1, Node::Replica2] {
-                        let count = connections_of(bed, node, schema);
-                        assert!(count <= FEW, "{count} connections to {node:?}");
+                        // A server lists one that was closed for a moment longer.
+                        eventually("there are few", || connections_of(bed, node, schema) <= FEW);
                     }
                     std::thread::sleep(Duration::from_millis(50));
                 }
@@ -323,7 +323,9 @@ fn a_storm_of_clients_is_served_at_the_rate() {
         });
         assert_eq!(answered.load(Ordering::Relaxed), 300);
         for node in [Node::Primary, Node::Replica1, Node::Replica2] {
-            assert!(connections_of(&bed, node, &schema) <= 20);
+            eventually("there are few", || {
+                connections_of(&bed, node, &schema) <= 20
+            });
         }
     }
 }
@@ -356,7 +358,9 @@ fn who_waits_too_long_is_told_for_what() {
         holder.ok("COMMIT");
         assert_eq!(other.reply(Expect::Text).cell(), "2");
         assert_eq!(holder.query("SELECT 3 /*master*/").cell(), "3");
-        assert_eq!(connections_of(&bed, Node::Primary, &schema), 1);
+        eventually("there is one", || {
+            connections_of(&bed, Node::Primary, &schema) == 1
+        });
     }
 }
 

@@ -187,7 +187,7 @@ impl Worker {
                 Grant::Nobody => return,
                 Grant::Open(waiter) => self.grant_to(waiter.who, host),
                 Grant::Later(wait) => {
-                    self.timers.add(self.now + wait, Timer::Grant(host));
+                    self.grant_after(host, wait);
                     return;
                 }
                 Grant::Full(first) => {
@@ -197,7 +197,7 @@ impl Worker {
                     let slot = shelf.filter(|_| impatient).and_then(Shelf::take_oldest);
                     let Some(slot) = slot else {
                         if !impatient {
-                            self.timers.add(self.now + PATIENCE, Timer::Grant(host));
+                            self.grant_after(host, PATIENCE);
                         }
                         return;
                     };
@@ -205,6 +205,26 @@ impl Worker {
                     self.drop_backend(slot.key, Parting::Quit);
                 }
             }
+        }
+    }
+
+    /// Looks again after so long; one such look at a time is enough, however many wait.
+    fn grant_after(&mut self, host: HostId, wait: Duration) {
+        let at = self.now + wait;
+        if let Some(pending) = self.grants.get_mut(host.index())
+            && pending.is_none_or(|pending| at < pending)
+        {
+            *pending = Some(at);
+            self.timers.add(at, Timer::Grant(host));
+        }
+    }
+
+    /// It is time to look again. A look that an earlier one has replaced is passed over.
+    pub(super) fn grant_due(&mut self, host: HostId) {
+        let pending = self.grants.get_mut(host.index());
+        if let Some(pending) = pending.filter(|at| at.is_some_and(|at| at <= self.now)) {
+            *pending = None;
+            self.grant(host);
         }
     }
 
@@ -242,7 +262,7 @@ impl Worker {
             gate.waiting()
         });
         if waiting > Some(0) {
-            self.timers.add(self.now, Timer::Grant(host));
+            self.grant_after(host, Duration::ZERO);
         }
     }
 

@@ -97,6 +97,8 @@ pub struct Worker {
     now: Instant,
     /// Where shelves count their moments from.
     start: Instant,
+    /// When those who wait for a connection to each host are looked at again.
+    grants: Vec<Option<Instant>>,
     /// When connections may be opened for nobody again.
     warm_after: Instant,
     timers: Timers,
@@ -178,6 +180,7 @@ impl Worker {
             tickets: 0,
             now: Instant::now(),
             start: Instant::now(),
+            grants: vec![None; hosts],
             warm_after: Instant::now(),
             timers: Timers::default(),
             buffers: Pool::default(),
@@ -244,6 +247,7 @@ impl Worker {
             gate.set_idle(self.index, 0);
         }
         self.on_call = VecDeque::new();
+        self.grants.fill(None);
         self.timers = Timers::default();
         self.buffers = Pool::default();
         self.scratch = vec![0; SCRATCH];
@@ -409,7 +413,7 @@ impl Worker {
                     };
                     self.acquire_timed_out(client, role, ticket, host);
                 }
-                Timer::Grant(host) => self.grant(host),
+                Timer::Grant(host) => self.grant_due(host),
                 Timer::Sweep => {
                     self.sweep();
                     self.timers.add(now + SWEEP, Timer::Sweep);

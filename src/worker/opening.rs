@@ -44,6 +44,15 @@ impl Worker {
         if same.is_none() && self.lend_idle(key, role, host) {
             return;
         }
+        // A primary that is down is tried by one at a time: failing would use up the rate for all.
+        let is_tried = |gate: &super::Gate| gate.open() > 0;
+        if role == Role::Primary
+            && !self.shared.hosts.get(host).is_up()
+            && self.gate(host).is_some_and(is_tried)
+        {
+            let why = format!("{} does not answer", self.address(host));
+            return self.open_failed(key, role, host, Failure::Unreachable(why));
+        }
         let shares = self.clients.get(key).is_some_and(|c| c.session.shares());
         // One that is idle with another worker comes sooner than a new one.
         let at_hand = |gate: &super::Gate| shares && gate.who_has_idle(self.index).is_some();
