@@ -76,6 +76,9 @@ impl Pins {
     /// PREPARE of SQL, HANDLER OPEN: keeps the connection, not the reads.
     pub const NAMED_OBJECTS: Self = Self(1 << 8);
 
+    /// It has set global variables, and goes on with the values that its connection began with. Keeps the connection, not the reads.
+    pub const OLD_DEFAULTS: Self = Self(1 << 9);
+
     /// Pins that keep every read on the primary.
     const READS: Self = Self(0b11_1111);
 
@@ -116,7 +119,7 @@ impl Pins {
     /// The first reason, in words that `EXPLAIN ROUTE` and logs use.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        const NAMES: [(Pins, &str); 9] = [
+        const NAMES: [(Pins, &str); 10] = [
             (Pins::TEMPORARY_TABLES, "temporary-table"),
             (Pins::LOCKED_TABLES, "lock-tables"),
             (Pins::CALL, "call"),
@@ -126,6 +129,7 @@ impl Pins {
             (Pins::USER_VARIABLES, "user-variables"),
             (Pins::USER_LOCKS, "user-lock"),
             (Pins::NAMED_OBJECTS, "prepared-sql"),
+            (Pins::OLD_DEFAULTS, "set-global"),
         ];
         NAMES
             .iter()

@@ -242,7 +242,7 @@ impl State {
                 ..
             } => {
                 // The session itself keeps what it began with, which only its connection has.
-                self.pins.set(Pins::OPAQUE);
+                self.pins.set(Pins::OLD_DEFAULTS);
                 self.defaults_changed = true;
             }
             Effect::SetUserVariable { name, value } => self.set_user_variable(name, value, bound),
