@@ -6,9 +6,13 @@ use std::time::{Duration, Instant};
 use super::buffer::Buffer;
 use super::conn::{Conn, Received};
 use super::slots::Key;
+use super::timer::Timer;
 use super::{READS_PER_TURN, Target, Worker};
 use crate::pool::{HostId, Shape};
 use crate::session::{Failure, Known, Parting, Ready, Role, Upstream};
+
+/// A server to which goodbye was said has closed the connection by then.
+const LEAVE: Duration = Duration::from_secs(1);
 
 /// A read that was cut off after so long had been running: it is not said again where somebody may have killed it.
 const CUT_AFTER: Duration = Duration::from_millis(100);
@@ -64,6 +68,8 @@ pub(super) enum Purpose {
     },
     /// None for now: it waits for a session, or logs in to do so.
     Idle,
+    /// It was said goodbye to. Its place is free when the server has closed it too, so that no server ever sees one too many.
+    Leaving,
     /// Killing a statement (or its connection) on the server.
     Kill {
         /// The server's id of the connection to be killed.
@@ -129,6 +135,7 @@ impl Worker {
                 Some((client, role))
             }
             Purpose::Idle if backend.login.is_none() => return self.read_idle(key),
+            Purpose::Leaving => return self.read_farewell(key),
             Purpose::Session { .. } | Purpose::Idle | Purpose::Kill { .. } => None,
         };
         let Some((client, role)) = owner else {
@@ -270,6 +277,8 @@ impl Worker {
             self.uncount_backend(backend.host);
         }
         match backend.purpose {
+            // Long after its log-in.
+            Purpose::Leaving => {}
             Purpose::Kill { thread_id, .. } => {
                 log::warn!(
                     "could not kill statement {thread_id} of a client that is gone: {failure:?}"
@@ -318,8 +327,55 @@ impl Worker {
     }
 
     pub(super) fn drop_backend(&mut self, key: Key, parting: Parting) {
+        if parting == Parting::Quit && self.take_leave(key) {
+            return;
+        }
         if let Some(backend) = self.backends.remove(key) {
             self.give_up(backend, parting);
+        }
+    }
+
+    /// Says goodbye and waits for the server to close. False for a connection to which nothing can be said.
+    fn take_leave(&mut self, key: Key) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let may_speak = backend.login.is_none() && !backend.conn.is_behind();
+        if !backend.is_counted || !may_speak || backend.conn.peer_closed() {
+            return false;
+        }
+        backend.conn.write(&[1, 0, 0, 0, 1]);
+        backend.purpose = Purpose::Leaving;
+        backend.known = None;
+        self.timers.add(self.now + LEAVE, Timer::Leave(key));
+        true
+    }
+
+    /// Reads on until the server has closed.
+    fn read_farewell(&mut self, key: Key) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let received = backend.conn.read(&mut scratch);
+        self.scratch = scratch;
+        match received {
+            Received::Bytes(_) => true,
+            Received::Nothing => false,
+            Received::Closed => {
+                self.drop_backend(key, Parting::Silent);
+                false
+            }
+        }
+    }
+
+    /// The server has had its time to close.
+    pub(super) fn leave_timed_out(&mut self, key: Key) {
+        if matches!(
+            self.backends.get(key).map(|backend| backend.purpose),
+            Some(Purpose::Leaving)
+        ) {
+            self.drop_backend(key, Parting::Silent);
         }
     }
 

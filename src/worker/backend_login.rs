@@ -97,6 +97,7 @@ impl Worker {
                 let host = backend.host;
                 let made = backend.made.take();
                 match &mut backend.purpose {
+                    Purpose::Leaving => {}
                     Purpose::Idle => {
                         if let Some(made) = made {
                             self.set_idle(key, made.known(host, &ready));

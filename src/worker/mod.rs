@@ -397,6 +397,7 @@ impl Worker {
                     }
                 }
                 Timer::Connect(key) => self.connect_timed_out(key),
+                Timer::Leave(key) => self.leave_timed_out(key),
                 Timer::Reopen(client, is_replica) => {
                     let role = if is_replica {
                         Role::Replica

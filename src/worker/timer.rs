@@ -19,6 +19,8 @@ pub(super) enum Timer {
     Connect(Key),
     /// A connection to the primary (false) or to a replica (true) of this client is to be tried again.
     Reopen(Key, bool),
+    /// A server has not closed a connection to which goodbye was said.
+    Leave(Key),
     /// A client's request of this number waits for a connection to the primary (false) or to a replica (true) for too long.
     Acquire(Key, bool, u64, HostId),
     /// Something can be done for those who wait for a connection to this host.
