@@ -78,7 +78,10 @@ impl Session {
         known.multi_statements = self.capabilities.contains(Capabilities::MULTI_STATEMENTS);
         if may_change_id {
             known.insert_id = None;
-            self.insert_id = InsertId::OnConnection;
+            // One that was lost is not found again by a statement that perhaps set none.
+            if self.insert_id != InsertId::Lost || outcome.insert_id != 0 {
+                self.insert_id = InsertId::OnConnection;
+            }
         }
     }
 

@@ -11,8 +11,8 @@ use crate::world::{Deferred, Event, World};
 pub struct Back {
     pub host: usize,
     pub owner: (usize, Role),
-    /// It has served as a replica's connection, before or now.
-    pub was_replica: bool,
+    /// It has served as the primary's connection, and as a replica's, before or now: its host may have changed roles.
+    pub served: [bool; 2],
     pub login: Option<Upstream>,
     pub received: Vec<u8>,
     pub out: Vec<u8>,

@@ -38,6 +38,8 @@ pub struct Lenience<'a> {
     pub faults: bool,
     /// Whether a server connection is one to a replica.
     pub is_replica: &'a dyn Fn(usize) -> bool,
+    /// It was both in turn, so that it is not known which it was for a statement.
+    pub was_both: &'a dyn Fn(usize) -> bool,
 }
 
 pub struct ShadowOutside<'a> {

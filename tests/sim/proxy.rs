@@ -82,7 +82,7 @@ impl Lend for Lender<'_> {
         }
         self.pool.passed_on += u64::from(back.owner.0 != self.place);
         back.owner = (self.place, ask.role);
-        back.was_replica |= ask.role == Role::Replica;
+        back.served[ask.role as usize] = true;
         self.lent[ask.role as usize] = Some(b);
         Some(known)
     }

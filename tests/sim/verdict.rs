@@ -300,7 +300,7 @@ impl Oracle {
             return Err(format!("{}: {} instead of {value}", one.tag, echo.value));
         }
         let is_replica = (lenience.is_replica)(echo.backend);
-        self.last_role = Some(is_replica);
+        self.last_role = (!(lenience.was_both)(echo.backend)).then_some(is_replica);
         let mut pairs = vec![(&echo.common, &one.after.common)];
         if one.asks && is_replica {
             pairs.clear();

@@ -268,10 +268,12 @@ impl World {
         call: impl FnOnce(&mut Client, Lenience<'_>) -> R,
     ) -> R {
         let backs = &self.backs;
-        let is_replica = |b: usize| backs[b].was_replica;
+        let is_replica = |b: usize| backs[b].served[Role::Replica as usize];
+        let was_both = |b: usize| backs[b].served == [true; 2];
         let lenience = Lenience {
             faults: self.faults_seen,
             is_replica: &is_replica,
+            was_both: &was_both,
         };
         call(&mut self.clients[place], lenience)
     }
@@ -409,7 +411,7 @@ impl World {
             is_connected: false,
             is_gone: false,
             made: None,
-            was_replica: owner.1 == Role::Replica,
+            served: [owner.1 == Role::Primary, owner.1 == Role::Replica],
             known: None,
         });
         let window = self.rng.between(40, 30_000);
