@@ -83,11 +83,12 @@ impl Session {
         match self.link_mut(Role::Primary).known_mut() {
             Some(known) => {
                 known.was_reset();
-                known.shape.capabilities =
-                    known.shape.capabilities.without(Capabilities::IGNORE_SPACE);
-                known
-                    .after_reset
-                    .retain(|text| !text.ends_with(b"IGNORE_SPACE')"));
+                if is_mariadb {
+                    // From here on it is like one whose log-in did not ask for it.
+                    let flags = &mut known.shape.capabilities;
+                    *flags = flags.without(Capabilities::IGNORE_SPACE);
+                    known.after_reset = Vec::new();
+                }
                 known.history = history;
             }
             None => self.forget_status(),
