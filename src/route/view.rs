@@ -79,6 +79,9 @@ impl Pins {
     /// It has set global variables, and goes on with the values that its connection began with. Keeps the connection, not the reads.
     pub const OLD_DEFAULTS: Self = Self(1 << 9);
 
+    /// SET insert_id waits for an INSERT, which must be the session's own. Keeps the connection, not the reads.
+    pub const INSERT_ID: Self = Self(1 << 10);
+
     /// Pins that keep every read on the primary.
     const READS: Self = Self(0b11_1111);
 
@@ -119,7 +122,7 @@ impl Pins {
     /// The first reason, in words that `EXPLAIN ROUTE` and logs use.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        const NAMES: [(Pins, &str); 10] = [
+        const NAMES: [(Pins, &str); 11] = [
             (Pins::TEMPORARY_TABLES, "temporary-table"),
             (Pins::LOCKED_TABLES, "lock-tables"),
             (Pins::CALL, "call"),
@@ -130,6 +133,7 @@ impl Pins {
             (Pins::USER_LOCKS, "user-lock"),
             (Pins::NAMED_OBJECTS, "prepared-sql"),
             (Pins::OLD_DEFAULTS, "set-global"),
+            (Pins::INSERT_ID, "insert-id"),
         ];
         NAMES
             .iter()

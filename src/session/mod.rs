@@ -22,6 +22,7 @@ mod hold;
 mod io;
 mod known;
 mod local;
+mod locks;
 mod login;
 mod loss;
 mod names;

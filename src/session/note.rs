@@ -60,7 +60,9 @@ impl Session {
 
     /// What the statement changed it changed on the primary's connection.
     pub(super) fn note_done(&mut self, command: Running, outcome: Outcome) {
-        let may_change_id = outcome.insert_id != 0
+        let was_set = self.state.take_id_was_set();
+        let may_change_id = was_set
+            || outcome.insert_id != 0
             || match command.what {
                 What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
                     changes_id(kind, traits, outcome)
@@ -79,7 +81,7 @@ impl Session {
         if may_change_id {
             known.insert_id = None;
             // One that was lost is not found again by a statement that perhaps set none.
-            if self.insert_id != InsertId::Lost || outcome.insert_id != 0 {
+            if self.insert_id != InsertId::Lost || was_set || outcome.insert_id != 0 {
                 self.insert_id = InsertId::OnConnection;
             }
         }

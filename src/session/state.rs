@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::history::{Entry, History};
+use super::locks::UserLocks;
 use super::replay::{Replay, is_reading, literal_word, neutral};
 use crate::route::Pins;
 use crate::sql::{Charset, Effect, LockUse, Scope, Server, TableName, Value};
@@ -17,9 +18,6 @@ const HISTORY_ENTRIES: usize = 64;
 const HISTORY_BYTES: usize = 16 * 1024;
 /// Temporary tables that are counted by name; beyond, the pin stays until the session is reset.
 const TEMPORARY_NAMES: usize = 64;
-
-/// User locks that are counted by name; beyond, the pin stays until all are released.
-const LOCK_NAMES: usize = 64;
 
 /// A schema and a table.
 type TemporaryName = (Vec<u8>, Vec<u8>);
@@ -34,16 +32,15 @@ pub(super) struct State {
     temporary: Vec<TemporaryName>,
     /// There may be temporary tables beside those that are counted.
     temporary_uncounted: bool,
-    /// Names of user locks that may be held, each as often as it was taken.
-    locks: Vec<Vec<u8>>,
-    /// There may be others beside those.
-    locks_uncounted: bool,
+    locks: UserLocks,
     charset: Charset,
     /// `None` when only the server knows.
     ansi_quotes: Option<bool>,
     default_ansi_quotes: Option<bool>,
     /// The client may be in another schema than it seems.
     schema_unknown: bool,
+    /// LAST_INSERT_ID() was set, of which the session is to be told.
+    id_was_set: bool,
     /// What later sessions begin with was changed, which the shell is to be told.
     defaults_changed: bool,
     /// Keys that the text being noted has assigned so far.
@@ -124,6 +121,11 @@ impl State {
         self.schema_unknown = true;
     }
 
+    /// Whether a statement set LAST_INSERT_ID(), since this was asked last.
+    pub(super) fn take_id_was_set(&mut self) -> bool {
+        std::mem::take(&mut self.id_was_set)
+    }
+
     /// Whether a statement changed what later sessions begin with, since this was asked last.
     pub(super) fn take_defaults_changed(&mut self) -> bool {
         std::mem::take(&mut self.defaults_changed)
@@ -149,30 +151,13 @@ impl State {
         self.pins.set(Pins::USER_VARIABLES);
     }
 
-    /// A function of the GET_LOCK family ran. Locks are counted by name; a GET_LOCK that did not get its lock counts too, which
-    /// keeps the connection for nothing, but never gives one back with a lock on it.
+    /// A function of the GET_LOCK family ran.
     pub(super) fn use_lock(&mut self, lock: LockUse<'_>) {
-        match lock {
-            LockUse::Takes(name) if self.locks.len() < LOCK_NAMES => {
-                self.locks.push(name.to_ascii_lowercase());
-            }
-            LockUse::Takes(_) | LockUse::Unknown => self.locks_uncounted = true,
-            LockUse::Releases(name) => {
-                let same = |held: &Vec<u8>| held.eq_ignore_ascii_case(name);
-                if let Some(at) = self.locks.iter().position(same) {
-                    self.locks.remove(at);
-                }
-            }
-            LockUse::ReleasesAll => {
-                self.locks = Vec::new();
-                self.locks_uncounted = false;
-            }
-            LockUse::Asks => {}
-        }
-        if self.locks.is_empty() && !self.locks_uncounted {
-            self.pins.clear(Pins::USER_LOCKS);
-        } else {
+        self.locks.note(lock);
+        if self.locks.are_held() {
             self.pins.set(Pins::USER_LOCKS);
+        } else {
+            self.pins.clear(Pins::USER_LOCKS);
         }
     }
 
@@ -297,8 +282,12 @@ impl State {
         match name.as_slice() {
             // The status flags of replies tell, and reads go elsewhere only while it is on.
             b"autocommit" => return,
-            // These concern inserts and what follows them, which is on the primary always.
-            b"last_insert_id" | b"identity" | b"insert_id" => return,
+            // The connection knows, and is asked before it is given back.
+            b"last_insert_id" | b"identity" => {
+                self.id_was_set = true;
+                return;
+            }
+            b"insert_id" => return self.pins.set(Pins::INSERT_ID),
             b"sql_mode" => self.ansi_quotes = self.mode_has_ansi_quotes(value.text),
             // What it collects stays with the connection, and would tell of others there.
             b"profiling" => self.pins.set(Pins::OPAQUE),
