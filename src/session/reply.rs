@@ -295,7 +295,8 @@ impl Session {
         let had_schema = self.state.schema().is_some();
         self.note_command(role, command, outcome, &dialect, client, out);
         if self.state.take_defaults_changed() {
-            out.push(Output::DefaultsChanged { role });
+            // Before the client is told: another that it tells must not meet an old connection.
+            out.list.insert(0, Output::DefaultsChanged { role });
         }
         if had_schema && self.state.schema().is_none() {
             // It was dropped. Over there the connection would keep its name.
