@@ -54,6 +54,23 @@ pub struct Wish {
     pub local: bool,
 }
 
+impl Wish {
+    /// A log-in for Atlas's own questions, of no client's abilities.
+    #[must_use]
+    pub fn bare(tls: TlsWish, local: bool) -> Self {
+        Self {
+            capabilities: Capabilities::LONG_PASSWORD | Capabilities::PLUGIN_AUTH,
+            needed: Capabilities::NONE,
+            max_packet: 1 << 24,
+            charset: 45,
+            schema: None,
+            attributes: Box::default(),
+            tls,
+            local,
+        }
+    }
+}
+
 /// Why a server connection did not come to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {

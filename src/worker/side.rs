@@ -6,7 +6,6 @@ use super::backend::Purpose;
 use super::slots::Key;
 use crate::route::Role;
 use crate::session::{Credentials, Parting, Session, TlsWish, Upstream, Wish};
-use crate::wire::Capabilities;
 
 /// Side connections of one worker at a time; beyond, statements of vanished clients run to their end.
 const KILLS_MAX: usize = 64;
@@ -72,17 +71,7 @@ fn side_wish(
     local: bool,
 ) -> (Wish, Credentials) {
     let (_, credentials) = session.wish(role, snapshot, tls, local);
-    let wish = Wish {
-        capabilities: Capabilities::LONG_PASSWORD | Capabilities::PLUGIN_AUTH,
-        needed: Capabilities::NONE,
-        max_packet: 1 << 24,
-        charset: 45,
-        schema: None,
-        attributes: Box::default(),
-        tls,
-        local,
-    };
-    (wish, credentials)
+    (Wish::bare(tls, local), credentials)
 }
 
 pub(super) fn query_packet(sql: &str) -> Vec<u8> {

@@ -89,16 +89,7 @@ impl Connection {
             | BackendTlsMode::VerifyCa
             | BackendTlsMode::VerifyIdentity => TlsWish::Required,
         };
-        let wish = Wish {
-            capabilities: Capabilities::LONG_PASSWORD | Capabilities::PLUGIN_AUTH,
-            needed: Capabilities::NONE,
-            max_packet: 1 << 24,
-            charset: 45,
-            schema: None,
-            attributes: Box::default(),
-            tls,
-            local: stream.is_local(),
-        };
+        let wish = Wish::bare(tls, stream.is_local());
         let credentials = Credentials {
             user: target.monitor.user.clone().into_bytes(),
             passwords: target.monitor.passwords.clone().into(),
