@@ -379,6 +379,16 @@ impl Session {
         if !self.ensure(cx, departure.role, with_id, out) {
             return 0;
         }
+        self.forward(front, departure, out)
+    }
+
+    /// Sends the command off on the connection that is there; gives the bytes consumed.
+    pub(super) fn forward(
+        &mut self,
+        front: &Front<'_>,
+        departure: Departure,
+        out: &mut Outputs,
+    ) -> usize {
         let (total, at) = (front.total(), front.at);
         let here = total.min(front.bytes.len());
         let whole = front.is_whole();

@@ -1,7 +1,7 @@
 //! COM_PING and COM_RESET_CONNECTION: commands that are about the connection, which may be none at the moment.
 
 use super::command::{Departure, Front};
-use super::{Access, Cx, Expect, InsertId, Output, Outputs, Role, Session, What};
+use super::{Access, Cx, Expect, InsertId, Outputs, Role, Session, What};
 use crate::sql::Server;
 use crate::wire::Capabilities;
 
@@ -23,20 +23,11 @@ impl Session {
             self.local_ok_with(warnings, 1, out);
             return front.total();
         }
-        let (at, total) = (front.at, front.total());
-        out.push(Output::ForwardToBackend {
-            role,
-            range: at..at + total,
+        let departure = Departure {
             access: Access::Read,
-        });
-        self.await_reply(
-            Departure {
-                role,
-                ..Departure::plain(Expect::Terminal)
-            },
-            0,
-        );
-        total
+            ..Departure::plain(Expect::Terminal)
+        };
+        self.forward(front, departure, out)
     }
 
     pub(super) fn reset_connection(

@@ -7,7 +7,7 @@ use super::hold::close_statement;
 use super::names::Names;
 use super::prepared::{Named, patch_id};
 use super::stmt::Prepared;
-use super::{Access, Cx, Expect, Fault, Output, Outputs, Role, Session};
+use super::{Access, Cx, Expect, Fault, Outputs, Role, Session};
 use crate::sql::Server;
 
 impl Session {
@@ -55,24 +55,15 @@ impl Session {
             return front.total();
         };
         patch_id(front.bytes, server_id);
-        let (at, total) = (front.at, front.total());
-        out.push(Output::ForwardToBackend {
-            role,
-            range: at..at + total,
+        let departure = Departure {
             access: Access::Read,
-        });
-        self.await_reply(
-            Departure {
-                role,
-                names: Some(Names {
-                    sent,
-                    server: server_id,
-                }),
-                ..Departure::plain(Expect::Terminal)
-            },
-            0,
-        );
-        total
+            names: Some(Names {
+                sent,
+                server: server_id,
+            }),
+            ..Departure::plain(Expect::Terminal)
+        };
+        self.forward(&front, departure, out)
     }
 
     /// The statement's number on the connection that the session has.
