@@ -2,10 +2,18 @@
 
 mod common;
 
-use common::{Atlas, Bed, Login, Node, Param, Wire, config_for, eventually, unique_name};
+use common::{Atlas, Bed, Login, Node, Param, Schema, Wire, config_for, eventually, unique_name};
 
 fn start(bed: &Bed, causal: &str) -> Atlas {
     Atlas::start(config_for(bed).all_users(&format!("causal = \"{causal}\"")))
+}
+
+fn with_table(bed: &Bed) -> Schema {
+    let schema = bed.schema();
+    bed.root(Node::Primary)
+        .ok(&format!("CREATE TABLE {schema}.t(a INT)"));
+    bed.wait_replicas();
+    schema
 }
 
 /// Where a read of this client runs, as a text and prepared.
@@ -23,11 +31,8 @@ fn places(bed: &Bed, client: &mut Wire) -> [bool; 2] {
 #[test]
 fn reads_stay_on_the_primary_for_the_window() {
     for bed in Bed::both() {
-        let schema = bed.schema();
+        let schema = with_table(&bed);
         let login = Login::plain().schema(&schema);
-        bed.root(Node::Primary)
-            .ok(&format!("CREATE TABLE {schema}.t(a INT)"));
-        bed.wait_replicas();
         let atlas = start(&bed, "window:60s");
         let mut writer = Wire::connect(atlas.address(), &login);
         assert_eq!(places(&bed, &mut writer), [false, false]);
@@ -51,11 +56,8 @@ fn reads_stay_on_the_primary_for_the_window() {
 #[test]
 fn sessions_see_their_own_writes_or_everybodys() {
     for bed in Bed::both() {
-        let schema = bed.schema();
+        let schema = with_table(&bed);
         let login = Login::plain().schema(&schema);
-        bed.root(Node::Primary)
-            .ok(&format!("CREATE TABLE {schema}.t(a INT)"));
-        bed.wait_replicas();
         let atlas = start(&bed, "session");
         let mut client = Wire::connect(atlas.address(), &login);
         assert_eq!(places(&bed, &mut client), [false, false]);
