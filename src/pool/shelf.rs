@@ -85,6 +85,12 @@ impl<K: Copy + PartialEq> Shelf<K> {
         self.slots.pop()
     }
 
+    /// Takes the first of which this holds.
+    pub fn take_if(&mut self, holds: impl FnMut(&Slot<K>) -> bool) -> Option<Slot<K>> {
+        let at = self.slots.iter().position(holds)?;
+        Some(self.slots.remove(at))
+    }
+
     /// Takes one out that is gone.
     pub fn remove(&mut self, key: K) -> bool {
         let before = self.slots.len();
@@ -106,10 +112,9 @@ impl<K: Copy + PartialEq> Shelf<K> {
 
     /// Takes one whose time is over: its life's always, that of being idle only while `spare` says that it can be done without.
     pub fn take_overdue(&mut self, now: Duration, idle: Duration, spare: bool) -> Option<Slot<K>> {
-        let at = self.slots.iter().position(|slot| {
+        self.take_if(|slot| {
             slot.expires <= now || (spare && now.saturating_sub(slot.since) >= idle)
-        })?;
-        Some(self.slots.remove(at))
+        })
     }
 }
 

@@ -65,12 +65,6 @@ impl Known {
         })
     }
 
-    /// Where it leads.
-    #[must_use]
-    pub fn host(&self) -> HostId {
-        self.host
-    }
-
     /// For whom it may serve.
     #[must_use]
     pub fn shape(&self) -> Shape {

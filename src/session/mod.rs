@@ -401,12 +401,6 @@ impl Session {
         self.shares
     }
 
-    /// The state that its connections should be in, see [`Known::state_hash`].
-    #[must_use]
-    pub fn state_hash(&self) -> u64 {
-        self.state.history().hash()
-    }
-
     fn capabilities_of(&self, role: Role) -> Capabilities {
         self.link(role)
             .known()

@@ -76,18 +76,6 @@ impl Texts {
     pub(super) fn era(&self) -> u64 {
         self.era
     }
-
-    /// Texts in use, and those not yet swept out.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.by_hash.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.by_hash.is_empty()
-    }
 }
 
 /// A statement that is prepared on a connection.
@@ -223,7 +211,7 @@ mod tests {
         for n in 0..10_000 {
             texts.keep(format!("SELECT {n}").as_bytes(), &state());
         }
-        assert!(texts.len() <= 64);
+        assert!(texts.by_hash.len() <= 64);
     }
 
     #[test]

@@ -82,12 +82,6 @@ impl Gate {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Most connections.
-    #[must_use]
-    pub fn max(&self) -> usize {
-        self.bounds.max
-    }
-
     /// Connections that exist or are being opened.
     #[must_use]
     pub fn open(&self) -> usize {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::backend::{Backend, Purpose};
 use super::gate::{PATIENCE, Who};
+use super::lender::is_fit;
 use super::slots::Key;
 use super::timer::Timer;
 use super::{Deferred, Message, Target, Worker};
@@ -68,12 +69,20 @@ impl Worker {
         }
     }
 
+    /// Whether this worker has idle connections to a host.
+    pub(super) fn has_idle(&self, host: HostId) -> bool {
+        self.shelves
+            .get(host.index())
+            .is_some_and(|shelf| !shelf.is_empty())
+    }
+
     pub(super) fn gate(&self, host: HostId) -> Option<&super::Gate> {
         self.shared.gates.get(host.index())
     }
 
     /// Gives idle connections of this worker to those who wait for them, of whatever worker.
     pub(super) fn serve(&mut self, host: HostId) {
+        self.drop_unfit(host);
         loop {
             let shared = self.shared.clone();
             let Some(gate) = shared.gates.get(host.index()) else {
@@ -96,6 +105,23 @@ impl Worker {
             if let Some(slot) = slot {
                 self.pass_to(slot.key, waiter.who);
             }
+        }
+    }
+
+    /// Takes those from the shelf that have died there.
+    fn drop_unfit(&mut self, host: HostId) {
+        let now = moment(self.start, self.now);
+        loop {
+            let (backends, shared) = (&self.backends, &self.shared);
+            let is_unfit = |slot: &Slot<Key>| {
+                let backend = backends.get(slot.key);
+                backend.is_none_or(|b| !is_fit(b, shared, now.saturating_sub(slot.since)))
+            };
+            let shelf = self.shelves.get_mut(host.index());
+            let Some(slot) = shelf.and_then(|shelf| shelf.take_if(is_unfit)) else {
+                return;
+            };
+            self.drop_backend(slot.key, Parting::Silent);
         }
     }
 
@@ -298,6 +324,12 @@ impl Worker {
         let client_shares = client.session.shares();
         let shape = client.session.shape(who.role, &shared.snapshot);
         gate.wait(who, shape, self.now);
+        if client_shares && self.has_idle(host) {
+            self.serve(host);
+            if !self.still_waits(who) {
+                return;
+            }
+        }
         // What may end the wait, at once or soon. Who is asked for an idle connection and has none that fits sees to the rest.
         let other = gate.who_has_idle(self.index).filter(|_| client_shares);
         if let Some(mailbox) = other.and_then(|other| shared.mailboxes.get(other))

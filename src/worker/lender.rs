@@ -59,7 +59,7 @@ impl Lend for Lender<'_> {
 
 impl Lender<'_> {
     /// Lends an idle connection to this host.
-    pub(super) fn lend_at(
+    fn lend_at(
         &mut self,
         host: HostId,
         role: Role,
@@ -89,9 +89,8 @@ impl Lender<'_> {
             gate.set_idle(self.worker, shelf.len());
         }
         let backend = self.backends.get_mut(slot.key)?;
-        let rested = super::lend::moment(self.start, self.now).saturating_sub(slot.since) > FRESH;
-        let is_old = backend.epoch != self.shared.hosts.get(host).epoch();
-        if is_old || backend.conn.peer_closed() || (rested && !backend.conn.is_alive()) {
+        let rested = super::lend::moment(self.start, self.now).saturating_sub(slot.since);
+        if !is_fit(backend, self.shared, rested) {
             self.dead.push(slot.key);
             return None;
         }
@@ -108,6 +107,13 @@ impl Lender<'_> {
         self.lent[role as usize] = Some(slot.key);
         Some(known)
     }
+}
+
+/// Whether an idle connection may serve: its host is the one that it was opened to, and has not closed it.
+pub(super) fn is_fit(backend: &Backend, shared: &Shared, rested: Duration) -> bool {
+    backend.epoch == shared.hosts.get(backend.host).epoch()
+        && !backend.conn.peer_closed()
+        && (rested <= FRESH || backend.conn.is_alive())
 }
 
 /// The host for a role of a group's sessions.

@@ -7,14 +7,14 @@ use mio::net::{TcpStream, UnixStream};
 use super::backend::{Backend, Made, Purpose, is_exhaustion};
 use super::buffer::Buffer;
 use super::conn::{Conn, Socket};
-use super::lender::{Lender, choose};
+use super::lender::choose;
 use super::slots::Key;
 use super::timer::Timer;
 use super::warm::Template;
 use super::{Deferred, Target, Worker};
 use crate::config::{BackendTlsMode, HostAddress};
 use crate::pool::HostId;
-use crate::session::{Failure, Parting, Role, TlsWish, Upstream};
+use crate::session::{Failure, Role, TlsWish, Upstream};
 
 /// While the primary does not answer it is tried again after so long, up to `primary_wait`.
 const RETRY: Duration = Duration::from_millis(200);
@@ -41,9 +41,6 @@ impl Worker {
             });
             return;
         };
-        if same.is_none() && self.lend_idle(key, role, host) {
-            return;
-        }
         // A primary that is down is tried by one at a time: failing would use up the rate for all.
         let is_tried = |gate: &super::Gate| gate.open() > 0;
         if role == Role::Primary
@@ -53,9 +50,11 @@ impl Worker {
             let why = format!("{} does not answer", self.address(host));
             return self.open_failed(key, role, host, Failure::Unreachable(why));
         }
-        let shares = self.clients.get(key).is_some_and(|c| c.session.shares());
-        // One that is idle with another worker comes sooner than a new one.
-        let at_hand = |gate: &super::Gate| shares && gate.who_has_idle(self.index).is_some();
+        let may_share = same.is_none() && self.clients.get(key).is_some_and(|c| c.session.shares());
+        // An idle one comes sooner than a new one, also from another worker.
+        let at_hand = |gate: &super::Gate| {
+            may_share && (self.has_idle(host) || gate.who_has_idle(self.index).is_some())
+        };
         let may_open = self
             .gate(host)
             .is_some_and(|gate| !at_hand(gate) && gate.try_open(self.now));
@@ -64,48 +63,6 @@ impl Worker {
         } else {
             self.wait_in_line(key, role, host);
         }
-    }
-
-    pub(super) fn lend_idle(&mut self, key: Key, role: Role, host: HostId) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        if !client.session.shares() {
-            return false;
-        }
-        let shape = client.session.shape(role, &self.shared.snapshot);
-        let state = client.session.state_hash();
-        let mut lender = Lender {
-            shared: &self.shared,
-            shelves: &mut self.shelves,
-            backends: &mut self.backends,
-            balances: &mut self.balances,
-            serials: &mut self.serials,
-            worker: self.index,
-            start: self.start,
-            now: self.now,
-            client: key,
-            lent: [None; 2],
-            chosen: None,
-            dead: Vec::new(),
-        };
-        let known = lender.lend_at(host, role, shape, state);
-        let Lender { lent, dead, .. } = lender;
-        for key in dead {
-            self.drop_backend(key, Parting::Silent);
-        }
-        let Some(known) = known else {
-            return false;
-        };
-        if let Some(client) = self.clients.get_mut(key) {
-            client.backends[role as usize] = lent[role as usize];
-        }
-        self.deferred.push_back(Deferred::Lent {
-            client: key,
-            role,
-            known,
-        });
-        true
     }
 
     /// Opens a connection that has been counted.
