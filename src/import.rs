@@ -14,7 +14,7 @@ mod shards;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{Problem, Secret, Severity};
+use crate::config::{Problem, Secret, Severity, on_one_line};
 
 /// Makes an `enc:v1:` value of a password, or says why it cannot.
 pub type Seal<'a> = &'a mut dyn FnMut(&Secret) -> Result<String, String>;
@@ -62,9 +62,9 @@ impl Findings {
         self.problems.push(Problem {
             file: self.file.clone(),
             line,
-            key: paper::on_one_line(key),
+            key: on_one_line(key),
             severity,
-            text: paper::on_one_line(text),
+            text: on_one_line(text),
         });
     }
 }

@@ -27,6 +27,7 @@ pub use group::{
 };
 pub use keys::{Acted, KEYS, Key};
 pub use pool::{BreakerConfig, MonitorConfig, PoolConfig};
+pub(crate) use problem::on_one_line;
 pub use problem::{InputFile, Problem, Severity};
 pub use server::{
     AdminConfig, AdminUser, AuthPlugin, ListenAddress, Networks, PinWorkers, ServerConfig,

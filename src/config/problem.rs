@@ -62,3 +62,16 @@ pub struct InputFile {
     /// Key that names it.
     pub key: String,
 }
+
+/// What a message quotes from the file may hold anything; the message stays on its line.
+pub(crate) fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}

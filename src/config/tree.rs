@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::field::Field;
 use super::keys::{self, Acted};
-use super::problem::{InputFile, Problem, Severity};
+use super::problem::{InputFile, Problem, Severity, on_one_line};
 use super::{Outside, SealKey};
 
 /// What all parts of one file share: its name, where its lines are, the environment, and the findings so far.
@@ -314,19 +314,6 @@ impl<'a> Section<'a> {
         self.ctx.needs_file(field.offset, &field.path, path.clone());
         Some(path)
     }
-}
-
-/// What a message quotes from the file may hold anything; the message stays on its line.
-fn on_one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    line
 }
 
 fn join(path: &str, name: &str) -> String {

@@ -1,5 +1,7 @@
 //! TOML as it is written for people: sections in order, comments above what they are about.
 
+use crate::config::on_one_line;
+
 /// A text in the making.
 #[derive(Debug, Default)]
 pub(super) struct Paper(String);
@@ -60,17 +62,4 @@ pub(super) fn list(items: &[String]) -> String {
     }
     let lines: String = items.iter().map(|item| format!("  {item},\n")).collect();
     format!("[\n{lines}]")
-}
-
-/// What is quoted from a file may hold anything; it stays on its line.
-pub(super) fn on_one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    line
 }
