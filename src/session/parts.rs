@@ -186,6 +186,8 @@ pub(super) struct Attempt {
     pub(super) avoid: Option<HostId>,
     pub(super) failures: u8,
     pub(super) force_primary: bool,
+    /// So often the server has asked for the statement to be prepared again.
+    pub(super) preparations: u8,
     pub(super) why: String,
     /// Its connection was cut while the server goes on: it is not tried again.
     pub(super) cut: bool,

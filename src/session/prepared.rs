@@ -250,6 +250,7 @@ impl Session {
             }
         }
         let is_read = role == Role::Replica;
+        let repeats = statement.may_run_again();
         let departure = Departure {
             role,
             access: if is_read { Access::Read } else { Access::Write },
@@ -259,7 +260,7 @@ impl Session {
                 Expect::Response
             }),
             what: What::Execute { id, kind, traits },
-            retain: is_read,
+            retain: is_read || repeats,
             may_retry: is_read && route.reason == Reason::PlainRead,
             keeps_last: route.reason == Reason::Follows,
             names: Some(Names {

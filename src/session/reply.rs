@@ -21,21 +21,22 @@ const KILLED: [u16; 2] = [1927, 3169];
 
 /// Error codes that a replica may give where the primary would not, because it is behind or set up otherwise: a read that
 /// fails with one of them is answered by the primary, whose word counts.
-const REPLICA_ONLY: [u16; 14] = [
-    1044, // Access denied for user to database
-    1049, // Unknown database
-    1054, // Unknown column
-    1091, // Can't drop; check that it exists
-    1142, // Command denied to user for table
-    1143, // Command denied to user for column
-    1146, // Table doesn't exist
-    1193, // Unknown system variable
-    1290, // The server is running with the --read-only option
-    1305, // Function does not exist
-    1356, // View references invalid tables, columns or functions
-    1370, // Command denied to user for routine
-    1449, // The user specified as a definer does not exist
-    1836, // Running in read-only mode
+const REPLICA_ONLY: [u16; 15] = [
+    1044,                              // Access denied for user to database
+    1049,                              // Unknown database
+    1054,                              // Unknown column
+    1091,                              // Can't drop; check that it exists
+    1142,                              // Command denied to user for table
+    1143,                              // Command denied to user for column
+    1146,                              // Table doesn't exist
+    1193,                              // Unknown system variable
+    1290,                              // The server is running with the --read-only option
+    1305,                              // Function does not exist
+    1356,                              // View references invalid tables, columns or functions
+    1370,                              // Command denied to user for routine
+    1449,                              // The user specified as a definer does not exist
+    super::unprepared::NEED_REPREPARE, // Definitions change there, which the primary is done with
+    1836,                              // Running in read-only mode
 ];
 
 pub(super) fn is_going_away(code: u16) -> bool {
@@ -113,6 +114,10 @@ impl Session {
                     });
                     self.on_backend_lost(cx, role, "the server is going away", client, out);
                     return rest.len();
+                }
+                Beginning::Error { code, .. } if self.may_prepare_again(code) => {
+                    self.prepare_again(client, out);
+                    return self.on_sync(cx, rest, client, out);
                 }
                 Beginning::Error { code, .. }
                     if may_retry
@@ -209,6 +214,7 @@ impl Session {
         self.preparing = None;
         restore_id(&reply.command, client);
         self.attempt.force_primary = true;
+        self.attempt.preparations = 0;
         "the replica refused the statement".clone_into(&mut self.attempt.why);
         self.swallow_refusal(reply.role, reply.tracker.expect());
     }
@@ -233,13 +239,9 @@ impl Session {
         }
     }
 
-    /// The client has part of the reply, so a read can no longer be moved elsewhere.
+    /// The client has part of the reply, so the command can no longer be said again.
     fn first_byte_passed(&mut self, out: &mut Outputs) {
-        let is_read = self
-            .reply
-            .as_ref()
-            .is_some_and(|reply| reply.command.may_retry);
-        if is_read && !self.notes_at_end() {
+        if !self.notes_at_end() {
             self.release_command(out);
         }
     }

@@ -1,16 +1,75 @@
-//! The other commands of prepared statements: those that close and reset one, and those that name none that there is.
+//! The other commands of prepared statements: those that close and reset one, and those that name none that there is. And
+//! executions of a statement that has to be prepared again first.
 
 use std::sync::Arc;
 
 use super::command::{Departure, Front};
 use super::hold::close_statement;
+use super::loss::restore_id;
 use super::names::Names;
 use super::prepared::{Named, patch_id};
 use super::stmt::Prepared;
-use super::{Access, Cx, Expect, Fault, Outputs, Role, Session};
-use crate::sql::Server;
+use super::{Access, Cx, Expect, Fault, Outputs, Role, Session, What};
+use crate::sql::{Kind, Server, Traits};
+
+/// ER_NEED_REPREPARE: definitions have changed under the statement, and changed again each time when the server itself prepared
+/// it anew. It is said when the tables are opened, so that the statement has done nothing yet; a transaction around it goes on.
+pub(super) const NEED_REPREPARE: u16 = 1615;
+
+/// Each time the server has tried three times by itself. With two others that do nothing but change a view one execution of
+/// three is refused, and under load many one after the other.
+const PREPARATIONS: u8 = 200;
+
+impl Prepared {
+    /// An execution that the server answers with [`NEED_REPREPARE`] may be said again. Not where what the client sent is gone:
+    /// long data went with the statement that it was sent for, and of a text too long to be kept there is no second copy. Nor
+    /// where something may have run: of a procedure the statements before, which is what a text EXECUTE may call too. Nor a
+    /// question about the statement before, which by then would be about the refusal.
+    pub(super) fn may_run_again(&self) -> bool {
+        self.text.is_some()
+            && !self.long_data
+            && self.kind != Kind::Execute
+            && !self.traits.intersects(Traits::CALL | Traits::DIAGNOSTICS)
+    }
+}
 
 impl Session {
+    /// Whether the error that begins the reply is met by preparing the statement again. An execution of more than one piece has
+    /// been passed on and cannot be: of that the client is told.
+    pub(super) fn may_prepare_again(&mut self, code: u16) -> bool {
+        let Some(command) = self.reply.as_ref().map(|reply| reply.command) else {
+            return false;
+        };
+        let What::Execute { id, .. } = command.what else {
+            return false;
+        };
+        code == NEED_REPREPARE
+            && command.retained > 0
+            && self.attempt.preparations < PREPARATIONS
+            && self
+                .statements
+                .get_mut(id)
+                .is_some_and(|statement| statement.may_run_again())
+    }
+
+    /// Forgets the statement on this connection: the execution, which is looked at again behind the refusal that is coming in,
+    /// has it prepared anew.
+    pub(super) fn prepare_again(&mut self, client: &mut [u8], out: &mut Outputs) {
+        let Some(reply) = self.reply.take() else {
+            return;
+        };
+        restore_id(&reply.command, client);
+        self.attempt.preparations = self.attempt.preparations.saturating_add(1);
+        if let What::Execute { id, .. } = reply.command.what
+            && let Some(text) = self.statements.get_mut(id).and_then(|s| s.text.clone())
+            && let Some(known) = self.links[reply.role as usize].known_mut()
+            && let Some(server_id) = known.statements.remove(&text)
+        {
+            close_statement(reply.role, server_id, out);
+        }
+        self.swallow_refusal(reply.role, reply.tracker.expect());
+    }
+
     /// COM_STMT_CLOSE. It has no reply.
     pub(super) fn close_statement(
         &mut self,

@@ -1,5 +1,7 @@
 //! Reports about prepared statements of the binary protocol, on one connection and on two.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use ::atlas::wire::Status;
 
 use super::common::{Expect, Kind, Login, Node, Param, Part, Reply, Seen, Wire, eventually, frame};
@@ -58,17 +60,62 @@ fn b114_columns_that_were_added_meanwhile() {
 #[test]
 fn b115_views_that_change_all_the_time() {
     for stage in Stage::both_with("CREATE VIEW w AS SELECT id, v FROM t") {
-        let (mut one, mut two) = (stage.client(), stage.client());
+        let mut one = stage.client();
         let read = one.prepare("SELECT COUNT(*) FROM w WHERE v>=?");
         let locking = one.prepare("SELECT v FROM w WHERE id=? FOR UPDATE");
-        for round in 0..30 {
-            let columns = if round % 2 == 0 { "id, v, s" } else { "id, v" };
-            two.ok(&format!(
-                "CREATE OR REPLACE VIEW w AS SELECT {columns} FROM t"
-            ));
-            assert_eq!(number(&one.execute(&read, &[Param::Int(0)])), 3);
-            assert_eq!(number(&one.execute(&locking, &[Param::Int(1)])), 10);
-        }
+        let write = one.prepare("INSERT INTO u SELECT id FROM w WHERE id<=?");
+        let repreparations = || -> u64 {
+            let sql = "SHOW GLOBAL STATUS LIKE 'Com_stmt_reprepare'";
+            let rows = stage.root().query(sql).rows();
+            rows[0][1]
+                .as_deref()
+                .expect("a value")
+                .parse()
+                .expect("a number")
+        };
+        let before = repreparations();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // As many as make the servers give up most often: of three executions on MariaDB one is refused.
+            for _ in 0..2 {
+                let mut changer = stage.direct();
+                let is_over = &is_over;
+                scope.spawn(move || {
+                    while !is_over.load(Relaxed) {
+                        for columns in ["id, v, s", "id, v"] {
+                            changer.ok(&format!(
+                                "CREATE OR REPLACE VIEW w AS SELECT {columns} FROM t"
+                            ));
+                        }
+                    }
+                });
+            }
+            // Also when an assertion fails, so that the others end.
+            let _over = Over(&is_over);
+            for _ in 0..40 {
+                assert_eq!(number(&one.execute(&read, &[Param::Int(0)])), 3);
+                assert_eq!(number(&one.execute(&locking, &[Param::Int(1)])), 10);
+                one.execute(&write, &[Param::Int(3)]).assert_ok();
+                one.ok("DELETE FROM u");
+                one.ok("BEGIN");
+                one.ok("INSERT INTO u VALUES (9)");
+                let reply = one.execute(&write, &[Param::Int(2)]);
+                assert!(reply.assert_ok().status().contains(Status::IN_TRANS));
+                one.ok("COMMIT");
+                assert_eq!(stage.count("u"), 3, "what the transaction had is there");
+                one.ok("DELETE FROM u");
+            }
+        });
+        assert!(repreparations() >= before + 40, "nothing was in the way");
+    }
+}
+
+/// Says that it is over when it goes.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

@@ -224,8 +224,12 @@ impl ServerConn {
                 return answer.error(code, "execute");
             }
         };
+        let had_long_data = !statement.long_data.is_empty();
         statement.long_data.clear();
         statement.cursor = None;
+        if !had_long_data && asks_for_preparation(memory, estate, &statement.text, body) {
+            return answer.error(1615, "Prepared statement needs to be re-prepared");
+        }
         let done = run(memory, estate, &statement.text, &values);
         if let Outcome::Rows {
             rows,
@@ -252,6 +256,34 @@ impl ServerConn {
         let known = std::mem::replace(&mut statement.executed, true) || estate.rng.one_in(2);
         self.answer(estate, answer, &done, RowFormat::Binary, b"echo", known);
     }
+}
+
+/// Definitions have changed under a statement once more, which no client is to learn; nothing has run. What Atlas cannot say
+/// again is spared.
+fn asks_for_preparation(
+    memory: &mut Memory,
+    estate: &mut Estate,
+    text: &[u8],
+    body: &[u8],
+) -> bool {
+    const LONG: usize = 64 * 1024;
+    let scanned = scan(text, memory.reading());
+    let Some((tag, tokens)) = scanned.statements.first() else {
+        return false;
+    };
+    let opens_tables = match parse(tokens) {
+        Statement::Write => true,
+        Statement::Select(select) => select.from.is_some(),
+        _ => false,
+    };
+    let is_spared =
+        !opens_tables || asks_of_previous(&parse(tokens)) || text.len() > LONG || body.len() > LONG;
+    let asks = !is_spared && estate.rng.one_in(8);
+    if asks {
+        memory.previous.counts(*tag, -1);
+        memory.previous.warn(*tag, true);
+    }
+    asks
 }
 
 /// Takes rows from a cursor: how many there were, and the statement's tag; or the error.
