@@ -7,6 +7,7 @@ mod lag;
 mod queue;
 mod shape;
 mod shelf;
+mod topology;
 
 pub use health::{Change, Health, Outcome, Pace, Ramp};
 pub use hosts::{Host, Hosts, Offer, ServerFacts};
@@ -14,6 +15,7 @@ pub use lag::{Freshness, LagGate, LagPolicy, Replication};
 pub use queue::{Bounds, Grant, Queue, Waiter};
 pub use shape::Shape;
 pub use shelf::{Shelf, Slot};
+pub use topology::{GroupView, Identity, Look, Notice, Sight, Source, SwitchRefused, Topology};
 
 /// A host's place in the snapshot's list of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
