@@ -6,15 +6,14 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{JoinHandle, spawn};
 
-use arc_swap::ArcSwap;
 use atlas::auth::{AuthStep, ClientAuth, Secret};
-use atlas::pool::{Hosts, Offer};
+use atlas::pool::Offer;
 use atlas::snapshot::Snapshot;
 use atlas::wire::{Greeting, Header, Login, OkPacket, RowFormat, Status, write_payload};
-use atlas::worker::{Condition, Gate, Listener, Message, Shared, Target, Worker, mailbox};
+use atlas::worker::{Listener, Live, Message, Shared, Target, Tls, Worker, mailbox};
 use mio::{Poll, Waker};
 
 use crate::script::{self, CAPABILITIES, Form};
@@ -56,18 +55,12 @@ impl Loopback {
         let poll = Poll::new().expect("epoll");
         let waker = Waker::new(poll.registry(), Target::Mailbox.token()).expect("a waker");
         let (mailbox, messages) = mailbox(waker);
-        let gates = (0..2).map(|_| Gate::new(1, &config.pool)).collect();
-        let shared = Arc::new(Shared {
-            gates,
-            snapshot: Arc::new(Snapshot::new(config)),
-            hosts: Hosts::new(addresses.into_iter().map(Some)),
-            offer: ArcSwap::from_pointee(offer),
-            client_tls: None,
-            backend_tls: vec![None],
-            loads: vec![AtomicUsize::new(0)],
-            mailboxes: vec![mailbox],
-            condition: Condition::default(),
-        });
+        let tls = Tls {
+            clients: None,
+            backends: vec![None],
+        };
+        let live = Live::new(Snapshot::new(config), tls, 1);
+        let shared = Arc::new(Shared::new(live, offer, vec![mailbox]));
         let listener = Listener::tcp(SocketAddr::from(([127, 0, 0, 1], 0))).expect("listen");
         let address = listener.local_addr().expect("bound");
         let listeners = vec![Listener::from_tcp(listener)];

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::config::{Config, Problem};
-use crate::control::{LoadError, load_config, load_config_alone};
+use crate::control::{LoadError, load_config, load_config_alone, load_file};
 use crate::server;
 
 /// Where the configuration is when no `-c` says otherwise.
@@ -189,15 +189,15 @@ fn text_value(parser: &mut lexopt::Parser, option: &str) -> Result<String, Strin
 }
 
 fn run(path: &Path) -> ExitCode {
-    let config = match load_config(path) {
-        Ok(config) => config,
+    let loaded = match load_file(path) {
+        Ok(loaded) => loaded,
         Err(error) => return fail(&error),
     };
-    logger::start(config.log.level);
-    for note in &config.notes {
+    logger::start(loaded.config.log.level);
+    for note in &loaded.config.notes {
         log::warn!("{note}");
     }
-    server::run(config, path)
+    server::run(loaded, path)
 }
 
 fn check(path: &Path) -> ExitCode {

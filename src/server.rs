@@ -11,29 +11,24 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
 use mio::{Poll, Waker};
 
-use crate::config::{
-    BackendTlsMode, Config, GroupConfig, HostAddress, ListenAddress, PinWorkers, ServerTlsMode,
-};
-use crate::control::{http, notify, probe, signal};
-use crate::pool::{HostId, Hosts, Offer};
+use crate::config::{Config, ListenAddress, PinWorkers};
+use crate::control::{Checks, Desk, Loaded, http, notify, read_tls, signal};
+use crate::pool::Offer;
 use crate::snapshot::Snapshot;
-use crate::worker::tls::{BackendTls, ServerTls};
 use crate::worker::{
-    Condition, Gate, Listener, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
-    raise_descriptor_limit,
+    Listener, Live, Shared, Target, Worker, allowed_cores, mailbox, pin_to, raise_descriptor_limit,
 };
 
 /// Runs the proxy until it is told to stop. The exit code tells whether all transactions came to their end.
 #[must_use]
-pub fn run(config: Config, _path: &Path) -> ExitCode {
-    match start(config).and_then(Running::wait) {
+pub fn run(loaded: Loaded, path: &Path) -> ExitCode {
+    match start(loaded, path).and_then(Running::wait) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -76,7 +71,8 @@ impl Running {
     }
 }
 
-fn start(config: Config) -> io::Result<Running> {
+fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
+    let config = loaded.config.clone();
     match raise_descriptor_limit() {
         Ok(limit) => warn_of_few_descriptors(&config, limit),
         Err(error) => log::warn!("cannot raise the limit of open files: {error}"),
@@ -89,18 +85,8 @@ fn start(config: Config) -> io::Result<Running> {
     };
     let (tcp, unix, sockets) = bind(&config, count)?;
     let http = config.server.http_listen.map(http::bind).transpose()?;
-    let client_tls = client_tls(&config)?;
-    let backend_tls = config
-        .groups
-        .iter()
-        .map(backend_tls)
-        .collect::<io::Result<_>>()?;
-    let snapshot = Arc::new(Snapshot::new(config));
-    let addresses = snapshot.hosts.iter().map(|host| match host.address {
-        HostAddress::Ip(address) => Some(address),
-        HostAddress::Name(..) | HostAddress::Unix(_) => None,
-    });
-    let hosts = Hosts::new(addresses);
+    let snapshot = Snapshot::new(config);
+    let tls = read_tls(&snapshot)?;
     let mut polls = Vec::new();
     let mut mailboxes = Vec::new();
     for _ in 0..count {
@@ -109,28 +95,16 @@ fn start(config: Config) -> io::Result<Running> {
         polls.push((poll, receiver));
         mailboxes.push(sender);
     }
-    let gates = snapshot
-        .hosts
-        .iter()
-        .map(|_| Gate::new(count, &snapshot.config.pool))
-        .collect();
-    let shared = Arc::new(Shared {
-        gates,
-        snapshot,
-        hosts,
-        offer: ArcSwap::from_pointee(Offer::default()),
-        client_tls,
-        backend_tls,
-        loads: (0..count).map(|_| AtomicUsize::new(0)).collect(),
-        mailboxes,
-        condition: Condition::default(),
-    });
+    let live = Live::new(snapshot, tls, count);
+    let shared = Arc::new(Shared::new(live, Offer::default(), mailboxes));
+    let checks = Checks::start(&shared)?;
+    let desk = Arc::new(Desk::new(shared.clone(), checks.clone(), path, loaded));
     if let Some(listener) = http {
         http::start(listener, shared.clone())?;
     }
     let forced = Arc::new(AtomicBool::new(false));
-    signal::start(shared.clone(), forced.clone())?;
-    first_checks(&shared)?;
+    signal::start(shared.clone(), desk, forced.clone())?;
+    first_checks(&shared, &checks)?;
     let mut unix = Some(unix);
     let mut workers = Vec::new();
     for (index, ((poll, receiver), listeners)) in polls.into_iter().zip(tcp).enumerate() {
@@ -139,7 +113,7 @@ fn start(config: Config) -> io::Result<Running> {
         listeners.extend(unix.take().unwrap_or_default());
         let mut worker = Worker::new(index, poll, shared.clone(), receiver, listeners)?;
         let shared = shared.clone();
-        let core = core_for(&shared.snapshot.config.server.pin_workers, index);
+        let core = core_for(&shared.live().snapshot.config.server.pin_workers, index);
         let handle = std::thread::Builder::new()
             .name(format!("worker-{index}"))
             .spawn(move || {
@@ -247,21 +221,21 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Waits until every host was checked once, or the checks have had their time: clients are to be told what the servers can do.
-fn first_checks(shared: &Arc<Shared>) -> io::Result<()> {
-    let done = Arc::new(AtomicUsize::new(0));
-    probe::start(shared, &done)?;
+fn first_checks(shared: &Shared, checks: &Checks) -> io::Result<()> {
     // The first random bytes of a process take a fifth of a second, in which the library gathers entropy: no client is to wait
     // for that, and no worker.
     if aws_lc_rs::rand::fill(&mut [0]).is_err() {
         return Err(io::Error::other("no random bytes"));
     }
+    let live = shared.live();
     let deadline =
-        Instant::now() + shared.snapshot.config.monitor.timeout + Duration::from_millis(500);
-    while done.load(Ordering::Acquire) < shared.snapshot.hosts.len() && Instant::now() < deadline {
+        Instant::now() + live.snapshot.config.monitor.timeout + Duration::from_millis(500);
+    while !checks.first_round_is_over() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));
     }
-    for group in &shared.snapshot.groups {
-        if shared.hosts.get(group.primary).facts().is_none() {
+    for group in &live.snapshot.groups {
+        let has_answered = |host| live.hosts.get(host).facts().is_some();
+        if !group.primary.is_some_and(has_answered) {
             log::warn!(
                 "the primary of group {} has not answered yet: clients are told of a default version",
                 group.name
@@ -273,13 +247,9 @@ fn first_checks(shared: &Arc<Shared>) -> io::Result<()> {
 
 /// Waits until `min_idle` connections to every host that answers are there, for as long as opening them may take.
 fn await_idle(shared: &Shared) {
-    let pool = &shared.snapshot.config.pool;
-    if !shared
-        .snapshot
-        .accounts
-        .iter()
-        .any(|account| account.shares)
-    {
+    let live = shared.live();
+    let pool = &live.snapshot.config.pool;
+    if !live.snapshot.accounts.iter().any(|account| account.shares) {
         return;
     }
     let wanted = pool
@@ -287,9 +257,14 @@ fn await_idle(shared: &Shared) {
         .min(pool.max_connections)
         .min(pool.connect_rate as usize);
     let deadline = Instant::now() + pool.connect_timeout;
-    for (gate, host) in shared.gates.iter().zip(0..) {
-        let is_up = || shared.hosts.get(HostId(host)).is_up();
-        while gate.idle() < wanted && is_up() && Instant::now() < deadline {
+    for host in live.present() {
+        let is_up = || live.hosts.get(host).is_up();
+        let idle = || {
+            live.gates
+                .get(host.index())
+                .map_or(wanted, |gate| gate.idle())
+        };
+        while idle() < wanted && is_up() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -315,38 +290,4 @@ fn core_for(pin: &PinWorkers, index: usize) -> Option<usize> {
         PinWorkers::Cores(cores) => cores.clone(),
     };
     cores.get(index.checked_rem(cores.len())?).copied()
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|error| io::Error::other(format!("cannot read {}: {error}", path.display())))
-}
-
-fn client_tls(config: &Config) -> io::Result<Option<ServerTls>> {
-    let tls = &config.server.tls;
-    if tls.mode == ServerTlsMode::Off {
-        return Ok(None);
-    }
-    let ca = tls.ca.as_deref().map(read).transpose()?;
-    ServerTls::load(&read(&tls.cert)?, &read(&tls.key)?, ca.as_deref())
-        .map(Some)
-        .map_err(|error| io::Error::other(format!("server.tls: {error}")))
-}
-
-fn backend_tls(group: &GroupConfig) -> io::Result<Option<BackendTls>> {
-    let tls = &group.tls;
-    if tls.mode == BackendTlsMode::Off {
-        return Ok(None);
-    }
-    let ca = tls.ca.as_deref().map(read).transpose()?;
-    let identity = match &tls.identity {
-        None => None,
-        Some((cert, key)) => Some((read(cert)?, read(key)?)),
-    };
-    let identity = identity
-        .as_ref()
-        .map(|(cert, key)| (cert.as_slice(), key.as_slice()));
-    BackendTls::load(tls.mode, ca.as_deref(), identity)
-        .map(Some)
-        .map_err(|error| io::Error::other(format!("TLS of group {}: {error}", group.name)))
 }

@@ -1,29 +1,37 @@
-//! The immutable bundle that workers read: configuration compiled into accounts, groups and hosts with keys.
-//! Built by control, shared by workers; holds no state of servers (see `pool::Hosts`).
+//! The immutable bundle that workers read: configuration and roles compiled into accounts, groups and hosts with keys. Built by
+//! control, shared by workers; holds no state of servers (see `pool::Hosts`).
+//!
+//! Places in its lists are for the process's life: the next snapshot has everything at the place where this one has it, what is
+//! configured no more is marked as gone, and what is new comes behind. So sessions and connections keep their keys over a reload.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::auth::{Plugin, Secret};
-use crate::config::{self, Causal, Config, HostAddress, NoReplica, ReadFrom};
+use crate::config::{self, Causal, Config, GroupConfig, HostAddress, NoReplica, ReadFrom};
 use crate::pool::HostId;
 
 /// See the module's words.
 #[derive(Debug)]
 pub struct Snapshot {
+    /// Counts snapshots, from 1.
+    pub version: u64,
     /// The configuration it was made from.
     pub config: Config,
-    /// Accounts, in the order of the file.
+    /// Accounts, in the order in which they were first configured.
     pub accounts: Vec<Account>,
-    /// Groups, in the order of the file.
+    /// Groups, in the order in which they were first configured.
     pub groups: Vec<Group>,
     /// Hosts of all groups.
     pub hosts: Vec<HostEntry>,
     by_name: HashMap<Vec<u8>, usize>,
+    /// All accounts on servers that there ever were, at their ids, and whether anybody has them now. Ids are never given anew: idle
+    /// connections are told apart by them.
+    backends: Vec<(String, Vec<Secret>, bool)>,
 }
 
 /// Whom a client may be.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Account {
     /// The name that clients give.
     pub name: Vec<u8>,
@@ -41,6 +49,10 @@ pub struct Account {
     pub causal: Causal,
     /// Its clients share server connections.
     pub shares: bool,
+    /// Networks that its clients may come from.
+    pub networks: config::Networks,
+    /// It is configured no more: nobody logs in, and who did is to go.
+    pub is_gone: bool,
 }
 
 /// An account on the servers.
@@ -55,72 +67,222 @@ pub struct BackendAccount {
 }
 
 /// A primary and its replicas.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// The primary's key.
-    pub primary: HostId,
+    /// The primary's key; none while it is not known who that is.
+    pub primary: Option<HostId>,
     /// The replicas' keys and weights.
     pub replicas: Vec<(HostId, u32)>,
     /// What a read does without a replica.
     pub no_replica: NoReplica,
+    /// How it is configured, or was.
+    pub config: GroupConfig,
+    /// It is configured no more.
+    pub is_gone: bool,
+}
+
+impl Group {
+    /// All hosts with a role, each once, the primary first.
+    pub fn members(&self) -> impl Iterator<Item = HostId> + '_ {
+        let replicas = self.replicas.iter().map(|(host, _)| *host);
+        self.primary
+            .into_iter()
+            .chain(replicas.filter(|host| Some(*host) != self.primary))
+    }
 }
 
 /// A host.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct HostEntry {
     /// Where it listens.
     pub address: HostAddress,
     /// The group it belongs to, an index into [`Snapshot::groups`].
     pub group: usize,
+    /// It is configured no more.
+    pub is_gone: bool,
 }
 
+/// Who has which role, where that is not as configured: by the names of groups.
+#[derive(Debug, Clone, Default)]
+pub struct Roles(pub HashMap<String, GroupRoles>);
+
+/// Who has which role in a group. All its hosts that are not named are replicas.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupRoles {
+    /// The primary; none when it is not known.
+    pub primary: Option<HostAddress>,
+    /// Hosts that must not be used for anything.
+    pub fenced: Vec<HostAddress>,
+}
+
+/// There have been too many accounts or hosts since the process began to give another one a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there have been more than 65535 {0} since the start: a restart (or upgrade) makes room")]
+pub struct TooMany(&'static str);
+
+/// The most keys of hosts and of accounts on servers.
+const KEYS_MAX: usize = u16::MAX as usize;
+
 impl Snapshot {
-    /// Compiles a checked configuration.
+    /// Compiles a checked configuration, the first of a process.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let mut hosts = Vec::new();
-        let mut add = |address: &HostAddress, group: usize| {
-            let id = HostId(u16::try_from(hosts.len()).unwrap_or(u16::MAX));
-            hosts.push(HostEntry {
+        Self::compile(None, config, &Roles::default())
+    }
+
+    /// Compiles the configuration that comes after this one.
+    ///
+    /// # Errors
+    /// There are no more keys.
+    pub fn next(&self, config: Config, roles: &Roles) -> Result<Self, TooMany> {
+        let next = Self::compile(Some(self), config, roles);
+        if next.hosts.len() > KEYS_MAX {
+            Err(TooMany("hosts"))
+        } else if next.backends.len() > KEYS_MAX {
+            Err(TooMany("accounts on servers"))
+        } else if next.accounts.len() > KEYS_MAX {
+            Err(TooMany("accounts"))
+        } else if next.groups.len() > KEYS_MAX {
+            Err(TooMany("groups"))
+        } else {
+            Ok(next)
+        }
+    }
+
+    fn compile(before: Option<&Self>, config: Config, roles: &Roles) -> Self {
+        let mut next = Self {
+            version: before.map_or(1, |before| before.version + 1),
+            accounts: before.map_or_else(Vec::new, |before| before.accounts.clone()),
+            groups: before.map_or_else(Vec::new, |before| before.groups.clone()),
+            hosts: before.map_or_else(Vec::new, |before| before.hosts.clone()),
+            by_name: HashMap::new(),
+            backends: before.map_or_else(Vec::new, |before| before.backends.clone()),
+            config,
+        };
+        next.accounts.iter_mut().for_each(|a| a.is_gone = true);
+        next.hosts.iter_mut().for_each(|host| host.is_gone = true);
+        next.backends.iter_mut().for_each(|known| known.2 = false);
+        for group in &mut next.groups {
+            group.is_gone = true;
+            group.primary = None;
+            group.replicas.clear();
+        }
+        let places: Vec<usize> = (0..next.config.groups.len())
+            .map(|index| next.add_group(index, roles))
+            .collect();
+        for index in 0..next.config.users.len() {
+            next.add_account(index, &places);
+        }
+        next
+    }
+
+    /// Takes a group of the configuration in; gives its place.
+    fn add_group(&mut self, index: usize, roles: &Roles) -> usize {
+        let config = self.config.groups[index].clone();
+        let known = self.groups.iter().position(|g| g.name == config.name);
+        let place = known.unwrap_or(self.groups.len());
+        let configured = self.add_host(&config.primary.address, place);
+        let listed: Vec<(HostId, u32)> = config
+            .replicas
+            .iter()
+            .map(|replica| (self.add_host(&replica.address, place), replica.weight))
+            .collect();
+        let (primary, replicas) = match roles.0.get(&config.name) {
+            None => (Some(configured), listed),
+            Some(roles) => {
+                let is = |host: &HostId, address: &HostAddress| {
+                    self.hosts[host.index()].address == *address
+                };
+                let mut all = listed;
+                if !all.iter().any(|(host, _)| *host == configured) {
+                    all.insert(0, (configured, config.primary.weight));
+                }
+                let primary = roles
+                    .primary
+                    .as_ref()
+                    .and_then(|address| all.iter().map(|r| r.0).find(|host| is(host, address)));
+                all.retain(|(host, _)| {
+                    Some(*host) != primary && !roles.fenced.iter().any(|address| is(host, address))
+                });
+                (primary, all)
+            }
+        };
+        let group = Group {
+            name: config.name.clone(),
+            primary,
+            replicas,
+            no_replica: config.no_replica,
+            config,
+            is_gone: false,
+        };
+        match self.groups.get_mut(place) {
+            Some(slot) => *slot = group,
+            None => self.groups.push(group),
+        }
+        place
+    }
+
+    fn add_host(&mut self, address: &HostAddress, group: usize) -> HostId {
+        let known = self
+            .hosts
+            .iter()
+            .position(|host| host.group == group && host.address == *address);
+        let place = known.unwrap_or_else(|| {
+            self.hosts.push(HostEntry {
                 address: address.clone(),
                 group,
+                is_gone: false,
             });
-            id
+            self.hosts.len() - 1
+        });
+        self.hosts[place].is_gone = false;
+        // One that would not fit is refused by `next`, before anybody can use it.
+        HostId(u16::try_from(place).unwrap_or(u16::MAX))
+    }
+
+    fn add_account(&mut self, index: usize, places: &[usize]) {
+        let user = self.config.users[index].clone();
+        let backend = [
+            self.add_backend(&user.backend.user, &user.backend.passwords),
+            self.add_backend(&user.backend.read_user, &user.backend.read_passwords),
+        ];
+        let account = Account {
+            name: user.name.into(),
+            passwords: user.passwords.into(),
+            group: places.get(user.group).copied().unwrap_or_default(),
+            schema: user.schema.map(Into::into),
+            read_from: user.read_from,
+            backend,
+            causal: user.causal,
+            shares: user.sharing == config::Sharing::Transaction,
+            networks: user.networks,
+            is_gone: false,
         };
-        let groups = config
-            .groups
-            .iter()
-            .enumerate()
-            .map(|(index, group)| Group {
-                name: group.name.clone(),
-                primary: add(&group.primary.address, index),
-                replicas: group
-                    .replicas
-                    .iter()
-                    .map(|r| (add(&r.address, index), r.weight))
-                    .collect(),
-                no_replica: group.no_replica,
-            })
-            .collect();
-        let mut known = Vec::new();
-        let accounts: Vec<Account> = config
-            .users
-            .iter()
-            .map(|user| account(user, &mut known))
-            .collect();
-        let by_name = accounts
-            .iter()
-            .enumerate()
-            .map(|(i, a)| (a.name.clone(), i))
-            .collect();
-        Self {
-            config,
-            accounts,
-            groups,
-            hosts,
-            by_name,
+        let known = self.accounts.iter().position(|a| a.name == account.name);
+        let place = known.unwrap_or(self.accounts.len());
+        self.by_name.insert(account.name.clone(), place);
+        match self.accounts.get_mut(place) {
+            Some(slot) => *slot = account,
+            None => self.accounts.push(account),
+        }
+    }
+
+    fn add_backend(&mut self, user: &str, passwords: &[Secret]) -> BackendAccount {
+        let is_same = |(name, secrets, _): &(String, Vec<Secret>, bool)| {
+            name == user && secrets.as_slice() == passwords
+        };
+        let place = self.backends.iter().position(is_same).unwrap_or_else(|| {
+            self.backends
+                .push((user.to_owned(), passwords.to_vec(), true));
+            self.backends.len() - 1
+        });
+        self.backends[place].2 = true;
+        BackendAccount {
+            id: u16::try_from(place).unwrap_or(u16::MAX),
+            user: user.as_bytes().to_vec(),
+            passwords: passwords.to_vec().into(),
         }
     }
 
@@ -130,6 +292,23 @@ impl Snapshot {
         self.by_name.get(name).copied()
     }
 
+    /// Whether an account of the configuration logs in to servers like this.
+    #[must_use]
+    pub fn has_backend(&self, id: u16) -> bool {
+        self.backends
+            .get(usize::from(id))
+            .is_some_and(|(_, _, is_used)| *is_used)
+    }
+
+    /// The host's role among the groups that are configured; none when it has none, or is not used.
+    #[must_use]
+    pub fn leads(&self, host: HostId) -> bool {
+        self.hosts
+            .get(host.index())
+            .and_then(|entry| self.groups.get(entry.group))
+            .is_some_and(|group| group.primary == Some(host))
+    }
+
     /// The plugin that the greeting names.
     #[must_use]
     pub fn offered_plugin(&self) -> Plugin {
@@ -137,46 +316,5 @@ impl Snapshot {
             config::AuthPlugin::CachingSha2 => Plugin::CachingSha2,
             config::AuthPlugin::Native => Plugin::Native,
         }
-    }
-}
-
-/// Accounts on servers that were seen so far, by name and passwords.
-type Seen<'c> = Vec<(&'c str, &'c [Secret])>;
-
-fn account<'c>(user: &'c config::UserConfig, seen: &mut Seen<'c>) -> Account {
-    let backend = &user.backend;
-    Account {
-        name: user.name.clone().into(),
-        passwords: user.passwords.clone().into(),
-        group: user.group,
-        schema: user.schema.clone().map(Into::into),
-        read_from: user.read_from,
-        backend: [
-            backend_account(&backend.user, &backend.passwords, seen),
-            backend_account(&backend.read_user, &backend.read_passwords, seen),
-        ],
-        causal: user.causal,
-        shares: user.sharing == config::Sharing::Transaction,
-    }
-}
-
-fn backend_account<'c>(
-    user: &'c str,
-    passwords: &'c [Secret],
-    seen: &mut Seen<'c>,
-) -> BackendAccount {
-    let same = |(name, secrets): &(&str, &[Secret])| {
-        *name == user
-            && secrets.len() == passwords.len()
-            && secrets.iter().zip(passwords).all(|(a, b)| a == b)
-    };
-    let place = seen.iter().position(same).unwrap_or_else(|| {
-        seen.push((user, passwords));
-        seen.len() - 1
-    });
-    BackendAccount {
-        id: u16::try_from(place).unwrap_or(u16::MAX),
-        user: user.as_bytes().to_vec(),
-        passwords: passwords.to_vec().into(),
     }
 }

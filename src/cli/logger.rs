@@ -29,18 +29,7 @@ pub(super) fn start(level: LogLevel) {
         .filter_level(log::LevelFilter::Trace)
         .format(format)
         .try_init();
-    log::set_max_level(filter(level));
-}
-
-fn filter(level: LogLevel) -> log::LevelFilter {
-    match level {
-        LogLevel::Off => log::LevelFilter::Off,
-        LogLevel::Error => log::LevelFilter::Error,
-        LogLevel::Warn => log::LevelFilter::Warn,
-        LogLevel::Info => log::LevelFilter::Info,
-        LogLevel::Debug => log::LevelFilter::Debug,
-        LogLevel::Trace => log::LevelFilter::Trace,
-    }
+    log::set_max_level(level.into());
 }
 
 /// RFC 3339, in UTC, from seconds since 1970.

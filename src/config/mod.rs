@@ -6,6 +6,7 @@
 //!
 //! Each section has a file that holds its type, its defaults and its limits side by side. `keys` is the list of all keys.
 
+mod diff;
 mod field;
 mod governance;
 mod group;
@@ -21,6 +22,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use diff::{Difference, diff};
 pub use governance::{LogConfig, LogLevel, RuleAction, RuleConfig, RuleMatch, SafetyConfig};
 pub use group::{
     BackendTls, BackendTlsMode, GroupConfig, HostAddress, HostConfig, NoReplica, Topology,

@@ -37,24 +37,60 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads and checks the file; `env:NAME` values come from this process's environment, the key for `enc:v1:` values from its file.
+/// A configuration and the text that it was read from.
+pub struct Loaded {
+    /// The text, wiped when dropped: it may hold passwords.
+    pub text: Zeroizing<String>,
+    /// What it says.
+    pub config: Config,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loaded").finish_non_exhaustive()
+    }
+}
+
+/// As [`load_config`], with the text.
 ///
 /// # Errors
-/// When it cannot be read or used.
-pub fn load_config(path: &Path) -> Result<Config, LoadError> {
+/// As there.
+pub fn load_file(path: &Path) -> Result<Loaded, LoadError> {
+    let (text, mode) = read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
+    let text = as_text(&path.to_string_lossy(), &text)?.to_owned();
+    let mut loaded = load_text(text.into(), path)?;
+    let about_mode = config::check_mode(&loaded.config, &path.to_string_lossy(), mode);
+    loaded.config.notes.splice(0..0, about_mode);
+    Ok(loaded)
+}
+
+/// Checks a text that is to stand for the file's.
+///
+/// # Errors
+/// When it cannot be used.
+pub(super) fn load_text(text: Zeroizing<String>, path: &Path) -> Result<Loaded, LoadError> {
     let outside = Outside {
         env: &|name| std::env::var(name).ok(),
         key: &|path| read_key(path).map(Some),
     };
-    let config = load(path, outside)?;
-    let missing = unreadable_files(&config, &path.to_string_lossy());
+    let name = path.to_string_lossy();
+    let config = config::load_with(&text, &name, outside).map_err(LoadError::Problems)?;
+    let missing = unreadable_files(&config, &name);
     if missing.is_empty() {
-        return Ok(config);
+        return Ok(Loaded { text, config });
     }
     let mut problems = config.notes;
     problems.extend(missing);
     problems.sort_by_key(|problem| problem.line);
     Err(LoadError::Problems(problems))
+}
+
+/// Reads and checks the file; `env:NAME` values come from this process's environment, the key for `enc:v1:` values from its file.
+///
+/// # Errors
+/// When it cannot be read or used.
+pub fn load_config(path: &Path) -> Result<Config, LoadError> {
+    load_file(path).map(|loaded| loaded.config)
 }
 
 /// The files named in the configuration that cannot be opened.

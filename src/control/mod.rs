@@ -7,13 +7,21 @@
     reason = "files, threads, blocking sockets and the clock are control's business"
 )]
 
+mod certificates;
+mod checks;
+mod desk;
+mod events;
 pub mod http;
 mod key;
 mod load;
 mod names;
 pub mod notify;
-pub mod probe;
+mod probe;
 pub mod signal;
 
+pub use certificates::read_tls;
+pub use checks::Checks;
+pub use desk::{Applied, Desk, Refused};
+pub use events::{Event, Events};
 pub use key::encrypt;
-pub use load::{LoadError, key_file, load_config, load_config_alone, read_file};
+pub use load::{LoadError, Loaded, key_file, load_config, load_config_alone, load_file, read_file};

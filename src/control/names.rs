@@ -4,10 +4,8 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
-
-use crate::config::HostAddress;
 
 /// Time between two looks. The system's resolver tells nothing of how long an answer holds; it, or a cache beside it, knows.
 const EVERY: Duration = Duration::from_secs(5);
@@ -74,39 +72,34 @@ fn is_same(one: &[SocketAddr], other: &[SocketAddr]) -> bool {
     one.len() == other.len() && one.iter().all(|address| other.contains(address))
 }
 
-/// Starts a thread for each different name among the addresses; gives for each address its name's place, if it is one.
-///
-/// # Errors
-/// A thread could not be started.
-pub(super) fn start<'a>(
-    addresses: impl Iterator<Item = &'a HostAddress>,
-) -> io::Result<Vec<Option<Arc<Name>>>> {
-    let mut names: HashMap<(String, u16), Arc<Name>> = HashMap::new();
-    let mut places = Vec::new();
-    for address in addresses {
-        let HostAddress::Name(host, port) = address else {
-            places.push(None);
-            continue;
-        };
-        let key = (host.clone(), *port);
-        let name = match names.get(&key) {
-            Some(name) => name.clone(),
-            None => {
-                let name = Arc::new(Name::default());
-                let (resolved, (host, port)) = (name.clone(), key.clone());
-                std::thread::Builder::new()
-                    .name("resolve".to_owned())
-                    .spawn(move || resolve(&resolved, &host, port))?;
-                names.insert(key, name.clone());
-                name
-            }
-        };
-        places.push(Some(name));
+/// The names that are asked for.
+#[derive(Debug, Default)]
+pub(super) struct Names(Mutex<HashMap<(String, u16), Weak<Name>>>);
+
+impl Names {
+    /// What is known of a name; a thread sees to it for as long as anybody holds it.
+    ///
+    /// # Errors
+    /// The thread could not be started.
+    pub(super) fn get(&self, host: &str, port: u16) -> io::Result<Arc<Name>> {
+        // What is held is changed by single calls.
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (host.to_owned(), port);
+        if let Some(name) = names.get(&key).and_then(Weak::upgrade) {
+            return Ok(name);
+        }
+        let name = Arc::new(Name::default());
+        let (resolved, (host, port)) = (Arc::downgrade(&name), key.clone());
+        std::thread::Builder::new()
+            .name("resolve".to_owned())
+            .spawn(move || resolve(&resolved, &host, port))?;
+        names.retain(|_, name| name.strong_count() > 0);
+        names.insert(key, Arc::downgrade(&name));
+        Ok(name)
     }
-    Ok(places)
 }
 
-fn resolve(name: &Name, host: &str, port: u16) {
+fn resolve(name: &Weak<Name>, host: &str, port: u16) {
     let mut last_failure = None;
     loop {
         let found = match (host, port).to_socket_addrs() {
@@ -120,7 +113,11 @@ fn resolve(name: &Name, host: &str, port: u16) {
             Err(error) => Err(error.to_string()),
         };
         let failure = found.as_ref().err().cloned();
+        let Some(name) = name.upgrade() else {
+            return;
+        };
         let told = name.take(host, found);
+        drop(name);
         // A failure that goes on is said once.
         if let Some(told) = told
             && (failure.is_none() || failure != last_failure)
@@ -170,11 +167,9 @@ mod tests {
 
     #[test]
     fn names_are_resolved_in_the_background() {
-        let local = HostAddress::Name("localhost".to_owned(), 7);
-        let ip = HostAddress::Ip(SocketAddr::from(([10, 0, 0, 1], 1)));
-        let places = start([&local, &ip, &local].into_iter()).unwrap();
+        let names = Names::default();
+        let first = names.get("localhost", 7).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
-        let first = places[0].as_ref().unwrap();
         assert!(
             first
                 .addresses(deadline)
@@ -182,7 +177,7 @@ mod tests {
                 .iter()
                 .all(|a| a.port() == 7 && a.ip().is_loopback())
         );
-        assert!(places[1].is_none());
-        assert!(Arc::ptr_eq(first, places[2].as_ref().unwrap()));
+        assert!(Arc::ptr_eq(&first, &names.get("localhost", 7).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &names.get("localhost", 8).unwrap()));
     }
 }

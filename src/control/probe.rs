@@ -9,39 +9,20 @@ mod replication;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
+
 use std::time::{Duration, Instant};
 
 use self::connection::{Connection, Findings, Target};
-use super::names::{self, Name};
-use crate::config::{GroupConfig, HostAddress, MonitorConfig, NoReplica};
+use super::checks::{Checks, publish_offer};
+use super::names::Name;
+use crate::config::{HostAddress, MonitorConfig, NoReplica};
 use crate::pool::{
-    Change, Freshness, Health, Host, HostId, LagGate, LagPolicy, Offer, Outcome, Pace, Ramp,
-    Replication, ServerFacts,
+    Change, Freshness, Health, Host, HostId, LagGate, LagPolicy, Outcome, Pace, Ramp, Replication,
+    ServerFacts,
 };
-use crate::snapshot::Group;
-use crate::worker::{Shared, is_exhaustion};
-
-/// Starts a thread for each host. `first_round` counts the hosts whose first check has ended, well or not.
-///
-/// # Errors
-/// A thread could not be started.
-pub fn start(shared: &Arc<Shared>, first_round: &Arc<AtomicUsize>) -> io::Result<()> {
-    let hosts = &shared.snapshot.hosts;
-    let names = names::start(hosts.iter().map(|host| &host.address))?;
-    let answers = Arc::new(Answers::new(hosts.len()));
-    for (index, name) in names.into_iter().enumerate() {
-        let Ok(id) = u16::try_from(index) else {
-            continue;
-        };
-        let prober = Prober::new(shared.clone(), HostId(id), name, answers.clone());
-        let first_round = first_round.clone();
-        std::thread::Builder::new()
-            .name(format!("check-{index}"))
-            .spawn(move || prober.run(&first_round))?;
-    }
-    Ok(())
-}
+use crate::snapshot::{Group, HostEntry};
+use crate::worker::{Live, is_exhaustion};
 
 /// What a check found.
 #[derive(Debug)]
@@ -79,45 +60,13 @@ impl From<&str> for Fault {
 /// Server shutdown in progress: the one refusal that says something of the server.
 const SHUTDOWN: u16 = 1053;
 
-/// When each host has answered last: replicas are measured by their primary.
-struct Answers {
-    start: Instant,
-    /// Milliseconds since the start and one more; 0 for never.
-    at: Vec<AtomicU64>,
-}
-
-impl Answers {
-    fn new(hosts: usize) -> Self {
-        Self {
-            start: Instant::now(),
-            at: (0..hosts).map(|_| AtomicU64::new(0)).collect(),
-        }
-    }
-
-    fn note(&self, host: HostId, now: Instant) {
-        let millis = now.saturating_duration_since(self.start).as_millis();
-        if let Some(at) = self.at.get(host.index()) {
-            at.store(
-                u64::try_from(millis).unwrap_or(u64::MAX - 1) + 1,
-                Ordering::Relaxed,
-            );
-        }
-    }
-
-    fn last(&self, host: HostId) -> Option<Instant> {
-        let millis = self.at.get(host.index())?.load(Ordering::Relaxed);
-        millis
-            .checked_sub(1)
-            .map(|millis| self.start + Duration::from_millis(millis))
-    }
-}
-
-struct Prober {
-    shared: Arc<Shared>,
+pub(super) struct Prober {
+    checks: Arc<Checks>,
+    /// What this round goes by.
+    live: Arc<Live>,
     host: HostId,
     /// The host's name, if it is known by one.
     name: Option<Arc<Name>>,
-    answers: Arc<Answers>,
     /// What the host must fulfil as a replica; nothing when nobody wants to know.
     lag_policy: Option<LagPolicy>,
     connection: Option<Connection>,
@@ -133,17 +82,17 @@ struct Prober {
 }
 
 impl Prober {
-    fn new(
-        shared: Arc<Shared>,
+    pub(super) fn new(
+        checks: Arc<Checks>,
+        live: Arc<Live>,
         host: HostId,
         name: Option<Arc<Name>>,
-        answers: Arc<Answers>,
     ) -> Self {
-        let mut prober = Self {
-            shared,
+        Self {
+            checks,
+            live,
             host,
             name,
-            answers,
             lag_policy: None,
             connection: None,
             health: Health::default(),
@@ -152,29 +101,24 @@ impl Prober {
             could_serve: true,
             is_refused: false,
             is_hidden: false,
-        };
-        let config = prober.group_config();
-        // The primary is not behind itself, also where it is listed among the replicas.
-        let is_primary =
-            prober.group().primary == host || config.primary.address == *prober.address();
-        if !is_primary && !config.max_lag.is_zero() {
-            prober.lag_policy = Some(LagPolicy {
-                max: config.max_lag,
-                is_strict: config.is_max_lag_given,
-                rise: prober.monitor().rise,
-            });
         }
-        prober
     }
 
-    fn run(mut self, first_round: &AtomicUsize) {
+    pub(super) fn run(mut self) {
         let mut is_first = true;
         loop {
             let started = Instant::now();
+            self.take_up();
+            if self.entry().is_gone && self.checks.may_end(self.host) {
+                if !is_first {
+                    self.checks.first_round.fetch_sub(1, Ordering::AcqRel);
+                }
+                return;
+            }
             let outcome = self.check();
             self.note(outcome);
             if std::mem::take(&mut is_first) {
-                first_round.fetch_add(1, Ordering::Release);
+                self.checks.first_round.fetch_add(1, Ordering::Release);
             }
             // From start to start: a check that takes its whole time puts off no other.
             let next = started + self.health.next(&self.pace(), random());
@@ -182,8 +126,41 @@ impl Prober {
         }
     }
 
+    /// Goes by what is in force now.
+    fn take_up(&mut self) {
+        let live = self.checks.shared.live();
+        if !Arc::ptr_eq(&live, &self.live) {
+            let (before, now) = (&self.live.snapshot.config, &live.snapshot.config);
+            if before.monitor.user != now.monitor.user
+                || before.monitor.passwords != now.monitor.passwords
+            {
+                // As whom it is asked must be seen to work.
+                self.connection = None;
+            }
+            self.live = live;
+        }
+        let group = &self.group().config;
+        // The primary is not behind itself.
+        let is_asked = !self.live.snapshot.leads(self.host) && !group.max_lag.is_zero();
+        let policy = LagPolicy {
+            max: group.max_lag,
+            is_strict: group.is_max_lag_given,
+            rise: self.monitor().rise,
+        };
+        if !is_asked && self.lag_policy.is_some() {
+            self.published().set_freshness(Freshness::Fresh);
+            self.published().set_lag(None);
+        }
+        self.lag_policy = is_asked.then_some(policy);
+    }
+
+    /// Control's clock.
+    fn moment(&self) -> Duration {
+        self.checks.start.elapsed()
+    }
+
     fn monitor(&self) -> &MonitorConfig {
-        &self.shared.snapshot.config.monitor
+        &self.live.snapshot.config.monitor
     }
 
     fn pace(&self) -> Pace {
@@ -195,24 +172,20 @@ impl Prober {
         }
     }
 
-    fn address(&self) -> &HostAddress {
-        &self.shared.snapshot.hosts[self.host.index()].address
+    fn entry(&self) -> &HostEntry {
+        &self.live.snapshot.hosts[self.host.index()]
     }
 
-    fn group_index(&self) -> usize {
-        self.shared.snapshot.hosts[self.host.index()].group
+    fn address(&self) -> &HostAddress {
+        &self.entry().address
     }
 
     fn group(&self) -> &Group {
-        &self.shared.snapshot.groups[self.group_index()]
-    }
-
-    fn group_config(&self) -> &GroupConfig {
-        &self.shared.snapshot.config.groups[self.group_index()]
+        &self.live.snapshot.groups[self.entry().group]
     }
 
     fn published(&self) -> &Host {
-        self.shared.hosts.get(self.host)
+        self.live.hosts.get(self.host)
     }
 
     fn note(&mut self, outcome: Result<Findings, Fault>) {
@@ -247,8 +220,8 @@ impl Prober {
     }
 
     fn answered(&mut self) {
-        self.answers.note(self.host, Instant::now());
-        let host = self.shared.hosts.get(self.host);
+        let host = self.live.hosts.get(self.host);
+        host.set_answered(self.moment());
         let change = self
             .health
             .note(Outcome::Answered, host.is_up(), &self.pace());
@@ -258,7 +231,7 @@ impl Prober {
     }
 
     fn failed(&mut self, why: &str) {
-        let host = self.shared.hosts.get(self.host);
+        let host = self.live.hosts.get(self.host);
         let change = self
             .health
             .note(Outcome::Failed, host.is_up(), &self.pace());
@@ -280,7 +253,11 @@ impl Prober {
         let (Some(policy), Some((said, why))) = (self.lag_policy, said) else {
             return;
         };
-        let primary_seen = self.answers.last(self.group().primary);
+        let answered = self
+            .group()
+            .primary
+            .and_then(|host| self.live.hosts.get(host).answered());
+        let primary_seen = answered.map(|at| self.checks.start + at);
         let before = self.published().freshness();
         let now = self.gate.note(said, Instant::now(), primary_seen, &policy);
         let lag = match said {
@@ -349,7 +326,7 @@ impl Prober {
     /// The last replica of a group that leaves, or the first one that comes back, decides where reads go.
     fn tell_of_group(&self, may_serve: bool) {
         let group = self.group();
-        let hosts = &self.shared.hosts;
+        let hosts = &self.live.hosts;
         let others = group.replicas.iter().filter(|(host, _)| *host != self.host);
         if !group.replicas.iter().any(|(host, _)| *host == self.host)
             || others
@@ -387,12 +364,12 @@ impl Prober {
             self.keep(connection, &findings);
             return Ok(findings);
         }
-        let group = self.group_index();
+        let backends = &self.live.tls.backends;
         let target = Target {
             address: self.address(),
             resolved: &resolved,
-            tls_mode: self.group_config().tls.mode,
-            tls: self.shared.backend_tls[group].as_ref(),
+            tls_mode: self.group().config.tls.mode,
+            tls: backends.get(self.entry().group).and_then(Option::as_ref),
             monitor: self.monitor(),
         };
         let mut connection = Connection::open(&target, deadline)?;
@@ -409,7 +386,7 @@ impl Prober {
         let mut facts = connection.facts.clone();
         facts.ansi_quotes = findings.ansi_quotes;
         if let Some(timeout) = findings.wait_timeout {
-            self.shared.hosts.get(self.host).set_wait_timeout(timeout);
+            self.live.hosts.get(self.host).set_wait_timeout(timeout);
         }
         self.publish(facts);
         if !connection.is_spent {
@@ -443,25 +420,12 @@ impl Prober {
     }
 
     fn publish(&self, facts: ServerFacts) {
-        let host = self.shared.hosts.get(self.host);
+        let host = self.live.hosts.get(self.host);
         if host.facts().is_some_and(|known| *known == facts) {
             return;
         }
         host.set_facts(facts);
-        // The primary of the first group comes first: clients are told of its version before anything is known of them.
-        let all: Vec<_> = self
-            .shared
-            .snapshot
-            .groups
-            .iter()
-            .flat_map(|group| {
-                std::iter::once(group.primary).chain(group.replicas.iter().map(|(host, _)| *host))
-            })
-            .filter_map(|host| self.shared.hosts.get(host).facts())
-            .collect();
-        if let Some(offer) = Offer::of(all.iter().map(AsRef::as_ref)) {
-            self.shared.offer.store(Arc::new(offer));
-        }
+        publish_offer(&self.checks.shared);
     }
 }
 

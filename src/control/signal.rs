@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use super::notify;
+use super::{Desk, notify};
 use crate::worker::{Message, Shared};
 
 /// Starts the thread. The first TERM or INT drains, the second ends at once; `forced` tells of the second.
 ///
 /// # Errors
 /// The handlers or the thread could not be set up.
-pub fn start(shared: Arc<Shared>, forced: Arc<AtomicBool>) -> std::io::Result<()> {
+pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])?;
     std::thread::Builder::new()
         .name("signals".to_owned())
@@ -30,7 +30,7 @@ pub fn start(shared: Arc<Shared>, forced: Arc<AtomicBool>) -> std::io::Result<()
                         is_draining = true;
                         // Before clients are refused: who sends them here is told first.
                         shared.condition.set_draining();
-                        let limit = shared.snapshot.config.server.drain_timeout;
+                        let limit = shared.live().snapshot.config.server.drain_timeout;
                         notify::stopping("letting transactions end", limit);
                         log::info!(
                             "stopping: {} clients, open transactions may end",
@@ -47,7 +47,11 @@ pub fn start(shared: Arc<Shared>, forced: Arc<AtomicBool>) -> std::io::Result<()
                             log::info!("told to be {word} for health checks, and is already");
                         }
                     }
-                    other => log::warn!("signal {other} is not acted on by this version"),
+                    SIGHUP => {
+                        // What came of it is an event, and in the log.
+                        let _ = desk.reload("signal");
+                    }
+                    other => log::warn!("signal {other} is not acted on"),
                 }
             }
         })?;

@@ -1,6 +1,7 @@
 //! The table of hosts: written by the control thread's checks, read by workers without a lock. Decides nothing.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -158,6 +159,12 @@ impl Offer {
 #[derive(Debug)]
 pub struct Host {
     up: AtomicBool,
+    /// It is the primary of its group: a write may leave for it.
+    leads: AtomicBool,
+    /// An operator has taken it out.
+    offline: AtomicBool,
+    /// When it answered a check last, in milliseconds of control's clock and one more; 0 for never.
+    answered: AtomicU64,
     freshness: AtomicU8,
     /// Hundredths of its weight.
     share: AtomicU32,
@@ -172,6 +179,64 @@ pub struct Host {
 }
 
 impl Host {
+    /// A host of which nothing is known but perhaps its address.
+    #[must_use]
+    pub fn new(address: Option<SocketAddr>) -> Self {
+        Self {
+            up: AtomicBool::new(true),
+            leads: AtomicBool::new(false),
+            offline: AtomicBool::new(false),
+            answered: AtomicU64::new(0),
+            freshness: AtomicU8::new(Freshness::Fresh as u8),
+            share: AtomicU32::new(Ramp::FULL),
+            epoch: AtomicU64::new(0),
+            lag: AtomicU64::new(NO_LAG),
+            wait_timeout: AtomicU64::new(NO_LAG),
+            address: ArcSwapOption::new(address.map(Arc::new)),
+            facts: ArcSwapOption::empty(),
+        }
+    }
+
+    /// Whether a write may leave for it. Looked at when the bytes leave, whatever was decided before.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.leads.load(Ordering::SeqCst)
+    }
+
+    /// Makes it the primary of its group, or no longer. The one before must have ceased to be it by then.
+    pub fn set_leads(&self, leads: bool) {
+        self.leads.store(leads, Ordering::SeqCst);
+    }
+
+    /// Whether an operator has taken it out: it gets no new work, and what runs there may end.
+    #[must_use]
+    pub fn is_offline(&self) -> bool {
+        self.offline.load(Ordering::Relaxed)
+    }
+
+    /// Takes it out or back in; returns whether that changed.
+    pub fn set_offline(&self, offline: bool) -> bool {
+        let has_changed = self.offline.swap(offline, Ordering::Relaxed) != offline;
+        if has_changed && offline {
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+        }
+        has_changed
+    }
+
+    /// When it answered a check last, as whoever noted it counts time.
+    #[must_use]
+    pub fn answered(&self) -> Option<Duration> {
+        let millis = self.answered.load(Ordering::Relaxed);
+        millis.checked_sub(1).map(Duration::from_millis)
+    }
+
+    /// Notes that it answered a check.
+    pub fn set_answered(&self, at: Duration) {
+        let millis = u64::try_from(at.as_millis()).unwrap_or(u64::MAX - 1);
+        self.answered
+            .store(millis.saturating_add(1), Ordering::Relaxed);
+    }
+
     /// The last checks reached it. A host is up until a check says otherwise.
     #[must_use]
     pub fn is_up(&self) -> bool {
@@ -198,10 +263,12 @@ impl Host {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Whether new reads may go to it: it is up, and its data are fresh enough.
+    /// Whether new reads may go to it: it is up, nobody has taken it out, and its data are fresh enough.
     #[must_use]
     pub fn may_serve(&self) -> bool {
-        self.is_up() && self.freshness.load(Ordering::Relaxed) == Freshness::Fresh as u8
+        self.is_up()
+            && !self.is_offline()
+            && self.freshness.load(Ordering::Relaxed) == Freshness::Fresh as u8
     }
 
     /// How fresh its data are. A host is taken for fresh until a check says otherwise.
@@ -262,7 +329,7 @@ impl Host {
 
     /// Notes a resolved address; returns whether that changed.
     pub fn set_address(&self, address: SocketAddr) -> bool {
-        let before = self.address.swap(Some(std::sync::Arc::new(address)));
+        let before = self.address.swap(Some(Arc::new(address)));
         let has_changed = before.as_deref() != Some(&address);
         if has_changed && before.is_some() {
             self.epoch.fetch_add(1, Ordering::Relaxed);
@@ -272,13 +339,13 @@ impl Host {
 
     /// What it said of itself.
     #[must_use]
-    pub fn facts(&self) -> Option<std::sync::Arc<ServerFacts>> {
+    pub fn facts(&self) -> Option<Arc<ServerFacts>> {
         self.facts.load_full()
     }
 
     /// Notes what it says of itself.
     pub fn set_facts(&self, facts: ServerFacts) {
-        self.facts.store(Some(std::sync::Arc::new(facts)));
+        self.facts.store(Some(Arc::new(facts)));
     }
 }
 
@@ -286,27 +353,28 @@ impl Host {
 const NO_LAG: u64 = u64::MAX;
 
 /// All hosts, by [`HostId`].
-#[derive(Debug)]
-pub struct Hosts(Vec<Host>);
+#[derive(Debug, Clone, Default)]
+pub struct Hosts(Vec<Arc<Host>>);
 
 impl Hosts {
-    /// A table for so many hosts, with the addresses that need no resolving.
+    /// The same hosts, and behind them new ones with the addresses that need no resolving.
     #[must_use]
-    pub fn new(addresses: impl Iterator<Item = Option<SocketAddr>>) -> Self {
-        Self(
-            addresses
-                .map(|address| Host {
-                    up: AtomicBool::new(true),
-                    freshness: AtomicU8::new(Freshness::Fresh as u8),
-                    share: AtomicU32::new(Ramp::FULL),
-                    epoch: AtomicU64::new(0),
-                    lag: AtomicU64::new(NO_LAG),
-                    wait_timeout: AtomicU64::new(NO_LAG),
-                    address: ArcSwapOption::new(address.map(std::sync::Arc::new)),
-                    facts: ArcSwapOption::empty(),
-                })
-                .collect(),
-        )
+    pub fn with(&self, addresses: impl Iterator<Item = Option<SocketAddr>>) -> Self {
+        let mut hosts = self.0.clone();
+        hosts.extend(addresses.map(|address| Arc::new(Host::new(address))));
+        Self(hosts)
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// There is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// A host.
@@ -356,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_host_serves_while_it_is_up_and_fresh() {
-        let hosts = Hosts::new([None].into_iter());
+        let hosts = Hosts::default().with([None].into_iter());
         let host = hosts.get(HostId(0));
         assert!(host.may_serve() && host.share() == 100 && host.lag().is_none());
         assert!(host.set_up(false) && !host.set_up(false) && !host.may_serve());

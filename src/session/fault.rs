@@ -36,6 +36,11 @@ pub enum Fault {
         "Connections using insecure transport are prohibited while --require_secure_transport=ON."
     )]
     TlsRequired,
+    /// The session's account, or the address of its client, is configured no more.
+    #[error(
+        "Proxy Warning - this account or address was taken out of the configuration; the session ends"
+    )]
+    Dismissed,
     /// A command's packet does not have sequence id 0.
     #[error("Got packets out of order")]
     OutOfOrder,
@@ -168,6 +173,7 @@ impl Fault {
             Self::Interrupted => (1317, *b"70100"),
             Self::Exhausted(_) => (1203, *b"42000"),
             Self::Lost(_) => (2013, *b"HY000"),
+            Self::Dismissed => (1105, *b"HY000"),
             Self::Draining => (1053, *b"08S01"),
             Self::Server { code, sqlstate, .. } => (*code, *sqlstate),
             Self::NoPrimary { .. }

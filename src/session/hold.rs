@@ -62,15 +62,21 @@ impl Session {
 
     /// A command is over: connections that nothing ties to the session go back.
     pub(super) fn give_back(&mut self, out: &mut Outputs) {
-        if !self.shares || !self.is_at_rest() {
+        if !(self.shares || self.retired != [false; 2]) || !self.is_at_rest() {
             return;
         }
         for role in Role::BOTH {
-            if !self.link(role).is_ready() {
+            let retires = self.retired[role as usize];
+            if !self.link(role).is_ready() || !(self.shares || retires) {
                 continue;
             }
             match self.hold(role) {
                 Hold::Free => self.release(role, out),
+                Hold::OnCall if retires => {
+                    self.on_reclaim(role, out);
+                    // The answer comes first; with it the session looks again.
+                    return;
+                }
                 Hold::OnCall => out.push(Output::OnCall { role }),
                 Hold::Held => {}
             }
@@ -92,9 +98,21 @@ impl Session {
         }
     }
 
+    /// The connection's host is not to be used any more: the session gives it up, now or when nothing ties it any longer.
+    pub fn on_retire(&mut self, role: Role, out: &mut Outputs) {
+        if matches!(self.link(role), Link::Absent) {
+            return;
+        }
+        self.retired[role as usize] = true;
+        self.give_back(out);
+    }
+
     /// Somebody needs a connection that this session has on call. Whether it gives it back, now or soon.
     pub fn on_reclaim(&mut self, role: Role, out: &mut Outputs) -> bool {
-        if !self.shares || !self.is_at_rest() || !self.link(role).is_ready() {
+        if !(self.shares || self.retired[role as usize])
+            || !self.is_at_rest()
+            || !self.link(role).is_ready()
+        {
             return false;
         }
         match self.hold(role) {
@@ -193,6 +211,7 @@ impl Session {
             self.version = known.version;
         }
         *self.link_mut(role) = Link::Ready(known);
+        self.retired[role as usize] = false;
         self.close_unused(role, out);
     }
 

@@ -243,7 +243,7 @@ impl Session {
 
     fn start_auth(&self, cx: &Cx<'_>, login: &mut Login) -> ServerAuth {
         login.account = cx.snapshot.account(&login.user).filter(|index| {
-            let networks = &cx.snapshot.config.users[*index].networks;
+            let networks = &cx.snapshot.accounts[*index].networks;
             match self.peer {
                 Peer::Ip(ip) => networks.allows(ip),
                 Peer::Local => true,
@@ -299,6 +299,10 @@ impl Session {
             return self.refuse_and_close(&Fault::BadHandshake, seq, out);
         };
         let account = &cx.snapshot.accounts[index];
+        if account.is_gone {
+            // Since it was asked for its password.
+            return self.refuse_and_close(&Fault::Dismissed, seq, out);
+        }
         self.account = index;
         self.shares = account.shares;
         self.identity.user = std::mem::take(&mut login.user);

@@ -146,6 +146,8 @@ pub struct Session {
     shares: bool,
     /// A command is over since connections were last given back.
     is_done: bool,
+    /// Connections that are to be given up as soon as nothing ties them to the session.
+    retired: [bool; 2],
 }
 
 #[derive(Debug)]
@@ -203,6 +205,7 @@ impl Session {
             cleared: 0,
             shares: false,
             is_done: false,
+            retired: [false; 2],
         };
         session.greet(cx, out);
         session
@@ -212,6 +215,12 @@ impl Session {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// Where the client is.
+    #[must_use]
+    pub fn peer(&self) -> &Peer {
+        &self.peer
     }
 
     /// Whether log-in is over.

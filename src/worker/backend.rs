@@ -83,11 +83,7 @@ pub(super) enum Purpose {
 
 impl Worker {
     pub(super) fn is_primary(&self, host: HostId) -> bool {
-        self.shared
-            .snapshot
-            .groups
-            .iter()
-            .any(|group| group.primary == host)
+        self.live.hosts.get(host).leads()
     }
 
     /// A server connection's turn.
@@ -398,7 +394,7 @@ impl Worker {
     }
 
     pub(super) fn address(&self, host: HostId) -> String {
-        self.shared
+        self.live
             .snapshot
             .hosts
             .get(host.index())

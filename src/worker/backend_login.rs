@@ -150,7 +150,7 @@ impl Worker {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        let Some(entry) = self.shared.snapshot.hosts.get(backend.host.index()) else {
+        let Some(entry) = self.live.snapshot.hosts.get(backend.host.index()) else {
             return;
         };
         let name = match &entry.address {
@@ -158,7 +158,7 @@ impl Worker {
             HostAddress::Ip(address) => address.ip().to_string(),
             HostAddress::Unix(_) => "localhost".to_owned(),
         };
-        let session = match self.shared.backend_tls.get(entry.group) {
+        let session = match self.live.tls.backends.get(entry.group) {
             Some(Some(tls)) => tls.session(&name).map_err(|error| error.to_string()),
             _ => Err("no TLS is configured for the group".to_owned()),
         };

@@ -34,6 +34,10 @@ pub(super) struct Client {
     pub(super) cut_at: Option<HostId>,
     /// Numbers of the requests for server connections that wait in line; 0 for none.
     pub(super) tickets: [u64; 2],
+    /// Where it waits, for each of them.
+    pub(super) waits_at: [Option<HostId>; 2],
+    /// It is to go as soon as nothing would be lost: its account or address is configured no more.
+    pub(super) is_dismissed: bool,
     /// It is listed as having a connection on call.
     pub(super) on_call: [bool; 2],
     /// The replica that was chosen for it when that had no idle connection.
@@ -59,10 +63,10 @@ impl Worker {
         }
         socket.tune();
         let id = self.next_client_id();
-        let shared = self.shared.clone();
+        let (shared, live) = (self.shared.clone(), self.live.clone());
         let offer = shared.offer.load();
         let mut cx = Cx {
-            snapshot: &shared.snapshot,
+            snapshot: &live.snapshot,
             offer: &offer,
             nonce: &mut nonce,
             now: super::lend::moment(self.start, self.now),
@@ -79,6 +83,8 @@ impl Worker {
             waiting_since: None,
             cut_at: None,
             tickets: [0; 2],
+            waits_at: [None; 2],
+            is_dismissed: false,
             on_call: [false; 2],
             chosen: None,
         });
@@ -129,7 +135,7 @@ impl Worker {
     ) -> Option<R> {
         let client = self.clients.get_mut(key)?;
         let mut lender = Lender {
-            shared: &self.shared,
+            live: &self.live,
             shelves: &mut self.shelves,
             backends: &mut self.backends,
             balances: &mut self.balances,
@@ -143,7 +149,7 @@ impl Worker {
             dead: Vec::new(),
         };
         let mut cx = Cx {
-            snapshot: &self.shared.snapshot,
+            snapshot: &self.live.snapshot,
             offer: self.offer.load(),
             nonce: &mut nonce,
             now: super::lend::moment(self.start, self.now),
@@ -241,8 +247,9 @@ impl Worker {
             }
             if !client.conn.may_read() {
                 client.received.release(&mut self.buffers);
-                if self.draining {
-                    self.drain_client(key);
+                let is_dismissed = client.is_dismissed;
+                if self.draining || is_dismissed {
+                    self.dismiss_client(key);
                 }
                 return;
             }
@@ -304,14 +311,14 @@ impl Worker {
             self.drop_backend(backend, Parting::Silent);
         }
         if client.tickets != [0; 2] {
-            self.leave_line(key, client.tickets, self.shared.gates.len());
+            self.leave_line(key, client.tickets, self.live.gates.len());
         }
         client.conn.close();
         self.uncount();
     }
 
-    /// Ends a client's session if nothing would be lost; called when draining.
-    pub(super) fn drain_client(&mut self, key: Key) {
+    /// Ends a client's session if nothing would be lost: the instance stops, or does not want this client any more.
+    pub(super) fn dismiss_client(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -320,7 +327,12 @@ impl Worker {
         }
         if client.session.is_between_transactions() && client.received.is_empty() {
             let mut packet = Vec::new();
-            Fault::Draining.write(&mut packet, 0, Capabilities::PROTOCOL_41);
+            let fault = if self.draining {
+                Fault::Draining
+            } else {
+                Fault::Dismissed
+            };
+            fault.write(&mut packet, 0, Capabilities::PROTOCOL_41);
             client.conn.write(&packet);
             self.client_gone(key);
         }

@@ -32,7 +32,9 @@ pub struct Gate {
     waiting: AtomicUsize,
     /// Idle connections of each worker.
     idle: Vec<AtomicUsize>,
-    bounds: Bounds,
+    /// The bounds of `[pool]`, which a reload changes.
+    max: AtomicUsize,
+    rate: AtomicUsize,
     /// Where moments are counted from.
     start: Instant,
     /// How the last connection that may be shared was made.
@@ -43,19 +45,31 @@ pub struct Gate {
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Gate {
-    /// The way to a host, with nothing on it.
+    /// The way to a host, with nothing on it and nothing allowed yet.
     #[must_use]
-    pub fn new(workers: usize, pool: &PoolConfig) -> Self {
+    pub fn new(workers: usize) -> Self {
         Self {
             queue: Mutex::default(),
             waiting: AtomicUsize::new(0),
             idle: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
-            bounds: Bounds {
-                max: pool.max_connections,
-                rate: pool.connect_rate as usize,
-            },
+            max: AtomicUsize::new(0),
+            rate: AtomicUsize::new(0),
             start: Instant::now(),
             template: Mutex::default(),
+        }
+    }
+
+    /// Takes the bounds of a configuration.
+    pub fn set_bounds(&self, pool: &PoolConfig) {
+        self.max.store(pool.max_connections, Ordering::Relaxed);
+        self.rate
+            .store(pool.connect_rate as usize, Ordering::Relaxed);
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            max: self.max.load(Ordering::Relaxed),
+            rate: self.rate.load(Ordering::Relaxed),
         }
     }
 
@@ -70,6 +84,12 @@ impl Gate {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Forgets how the last one was made, where that is not done any more.
+    pub(super) fn drop_template(&self, is_current: impl Fn(u16) -> bool) {
+        let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        template.take_if(|template| !is_current(template.shape.account));
     }
 
     /// Notes how a connection is made.
@@ -116,13 +136,13 @@ impl Gate {
     /// Whether a connection may be opened now, past nobody who waits; if so it is counted.
     pub(super) fn try_open(&self, now: Instant) -> bool {
         let mut queue = self.queue();
-        queue.is_empty() && queue.try_open(self.moment(now), self.bounds).is_ok()
+        queue.is_empty() && queue.try_open(self.moment(now), self.bounds()).is_ok()
     }
 
     /// The same for one that nobody waits for.
     pub(super) fn try_open_idle(&self, now: Instant, min_idle: usize) -> bool {
         let mut queue = self.queue();
-        queue.open() < min_idle && queue.try_open(self.moment(now), self.bounds).is_ok()
+        queue.open() < min_idle && queue.try_open(self.moment(now), self.bounds()).is_ok()
     }
 
     /// A counted connection is gone.
@@ -157,7 +177,7 @@ impl Gate {
     /// What can be done for the first in the queue.
     pub(super) fn grant(&self, now: Instant) -> Grant<Who> {
         let mut queue = self.queue();
-        let grant = queue.grant(self.moment(now), self.bounds);
+        let grant = queue.grant(self.moment(now), self.bounds());
         self.waiting.store(queue.len(), Ordering::Release);
         grant
     }

@@ -41,7 +41,9 @@ impl Worker {
         let is_dead = backend.is_condemned
             || backend.conn.peer_closed()
             || backend.conn.is_behind()
-            || backend.epoch != self.shared.hosts.get(backend.host).epoch();
+            || backend.epoch != self.live.hosts.get(backend.host).epoch()
+            || self.live.is_out(backend.host)
+            || !self.live.snapshot.has_backend(known.shape().account);
         if is_dead || backend.expires <= now || !backend.received.is_empty() {
             return self.drop_backend(key, Parting::Quit);
         }
@@ -60,7 +62,7 @@ impl Worker {
         if let Some(shelf) = self.shelves.get_mut(host.index()) {
             shelf.put(slot);
             let count = shelf.len();
-            if let Some(gate) = self.shared.gates.get(host.index()) {
+            if let Some(gate) = self.live.gates.get(host.index()) {
                 gate.set_idle(self.index, count);
             }
         }
@@ -77,15 +79,15 @@ impl Worker {
     }
 
     pub(super) fn gate(&self, host: HostId) -> Option<&super::Gate> {
-        self.shared.gates.get(host.index())
+        self.live.gates.get(host.index()).map(AsRef::as_ref)
     }
 
     /// Gives idle connections of this worker to those who wait for them, of whatever worker.
     pub(super) fn serve(&mut self, host: HostId) {
         self.drop_unfit(host);
         loop {
-            let shared = self.shared.clone();
-            let Some(gate) = shared.gates.get(host.index()) else {
+            let live = self.live.clone();
+            let Some(gate) = live.gates.get(host.index()) else {
                 return;
             };
             if gate.waiting() == 0 {
@@ -112,10 +114,10 @@ impl Worker {
     fn drop_unfit(&mut self, host: HostId) {
         let now = moment(self.start, self.now);
         loop {
-            let (backends, shared) = (&self.backends, &self.shared);
+            let (backends, hosts) = (&self.backends, &self.live.hosts);
             let is_unfit = |slot: &Slot<Key>| {
                 let backend = backends.get(slot.key);
-                backend.is_none_or(|b| !is_fit(b, shared, now.saturating_sub(slot.since)))
+                backend.is_none_or(|b| !is_fit(b, hosts, now.saturating_sub(slot.since)))
             };
             let shelf = self.shelves.get_mut(host.index());
             let Some(slot) = shelf.and_then(|shelf| shelf.take_if(is_unfit)) else {
@@ -204,8 +206,8 @@ impl Worker {
 
     /// Does for the first in the queue what can be done beside waiting for a connection to become free.
     pub(super) fn grant(&mut self, host: HostId) {
-        let shared = self.shared.clone();
-        let Some(gate) = shared.gates.get(host.index()) else {
+        let live = self.live.clone();
+        let Some(gate) = live.gates.get(host.index()) else {
             return;
         };
         loop {
@@ -300,6 +302,7 @@ impl Worker {
             return;
         };
         waiter.tickets[role as usize] = ticket;
+        waiter.waits_at[role as usize] = Some(host);
         let who = Who {
             worker: self.index,
             client,
@@ -307,7 +310,7 @@ impl Worker {
             ticket,
         };
         self.wait_again(who, host);
-        let timeout = self.shared.snapshot.config.pool.acquire_timeout;
+        let timeout = self.live.snapshot.config.pool.acquire_timeout;
         self.timers.add(
             self.now + timeout,
             Timer::Acquire(who.client, role == Role::Replica, ticket, host),
@@ -315,14 +318,14 @@ impl Worker {
     }
 
     fn wait_again(&mut self, who: Who, host: HostId) {
-        let shared = self.shared.clone();
+        let (shared, live) = (self.shared.clone(), self.live.clone());
         let (Some(client), Some(gate)) =
-            (self.clients.get(who.client), shared.gates.get(host.index()))
+            (self.clients.get(who.client), live.gates.get(host.index()))
         else {
             return;
         };
         let client_shares = client.session.shares();
-        let shape = client.session.shape(who.role, &shared.snapshot);
+        let shape = client.session.shape(who.role, &live.snapshot);
         gate.wait(who, shape, self.now);
         if client_shares && self.has_idle(host) {
             self.serve(host);
@@ -406,7 +409,7 @@ impl Worker {
             client.tickets[role as usize] = 0;
             client.waiting_since = None;
         }
-        let pool = &self.shared.snapshot.config.pool;
+        let pool = &self.live.snapshot.config.pool;
         let why = format!(
             "no connection to {} within acquire_timeout ({:?}): all {} of pool.max_connections are in use, or pool.connect_rate ({} a second) is used up",
             self.address(host),
@@ -436,7 +439,7 @@ impl Worker {
                 ticket,
             };
             for host in 0..hosts {
-                if let Some(gate) = self.shared.gates.get(host) {
+                if let Some(gate) = self.live.gates.get(host) {
                     gate.leave(who);
                 }
             }
@@ -446,13 +449,13 @@ impl Worker {
     /// Closes idle connections whose time is over, one a turn, so that a server does not lose many at once, and opens the few
     /// that are to be there always.
     pub(super) fn sweep(&mut self) {
-        let shared = self.shared.clone();
-        let pool = &shared.snapshot.config.pool;
-        for (index, gate) in shared.gates.iter().enumerate() {
+        let live = self.live.clone();
+        let pool = &live.snapshot.config.pool;
+        for (index, gate) in live.gates.iter().enumerate() {
             let spare = gate.open() > pool.min_idle;
             let host = HostId(u16::try_from(index).unwrap_or(u16::MAX));
             // Well before the server does it.
-            let idle_timeout = match shared.hosts.get(host).wait_timeout() {
+            let idle_timeout = match live.hosts.get(host).wait_timeout() {
                 Some(timeout) => pool.idle_timeout.min(timeout * 3 / 4),
                 None => pool.idle_timeout,
             };

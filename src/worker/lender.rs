@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::Shared;
+use super::Live;
 use super::backend::{Backend, Purpose};
 use super::slots::{Key, Slots};
-use crate::pool::{HostId, Shape, Shelf, Slot};
+use crate::pool::{HostId, Hosts, Shape, Shelf, Slot};
 use crate::route::{Balance, Candidate};
 use crate::session::{Ask, Known, Lend, Role};
 
@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_millis(500);
 /// A worker's idle connections, as a session sees them.
 #[derive(Debug)]
 pub(super) struct Lender<'w> {
-    pub(super) shared: &'w Shared,
+    pub(super) live: &'w Live,
     pub(super) shelves: &'w mut [Shelf<Key>],
     pub(super) backends: &'w mut Slots<Backend>,
     pub(super) balances: &'w mut [Balance],
@@ -35,9 +35,8 @@ pub(super) struct Lender<'w> {
 impl Lend for Lender<'_> {
     fn lend(&mut self, ask: &Ask) -> Option<Box<Known>> {
         if let Some(serial) = ask.same {
-            let group = self.shared.snapshot.groups.get(ask.group)?;
-            let hosts = std::iter::once(group.primary).chain(group.replicas.iter().map(|r| r.0));
-            for host in hosts {
+            let group = self.live.snapshot.groups.get(ask.group)?;
+            for host in group.members() {
                 let shelf = self.shelves.get_mut(host.index())?;
                 if let Some(slot) = shelf.take_same(serial) {
                     return self.hand_out(slot, host, ask.role, true);
@@ -45,7 +44,7 @@ impl Lend for Lender<'_> {
             }
             return None;
         }
-        let host = choose(self.shared, self.balances, ask.group, ask.role, ask.avoid)?;
+        let host = choose(self.live, self.balances, ask.group, ask.role, ask.avoid)?;
         let known = self.lend_at(host, ask.role, ask.shape, ask.state);
         if known.is_some() {
             return known;
@@ -83,14 +82,14 @@ impl Lender<'_> {
         same: bool,
     ) -> Option<Box<Known>> {
         if let (Some(gate), Some(shelf)) = (
-            self.shared.gates.get(host.index()),
+            self.live.gates.get(host.index()),
             self.shelves.get(host.index()),
         ) {
             gate.set_idle(self.worker, shelf.len());
         }
         let backend = self.backends.get_mut(slot.key)?;
         let rested = super::lend::moment(self.start, self.now).saturating_sub(slot.since);
-        if !is_fit(backend, self.shared, rested) {
+        if !is_fit(backend, &self.live.hosts, rested) {
             self.dead.push(slot.key);
             return None;
         }
@@ -110,31 +109,33 @@ impl Lender<'_> {
 }
 
 /// Whether an idle connection may serve: its host is the one that it was opened to, and has not closed it.
-pub(super) fn is_fit(backend: &Backend, shared: &Shared, rested: Duration) -> bool {
-    backend.epoch == shared.hosts.get(backend.host).epoch()
+pub(super) fn is_fit(backend: &Backend, hosts: &Hosts, rested: Duration) -> bool {
+    backend.epoch == hosts.get(backend.host).epoch()
         && !backend.conn.peer_closed()
         && (rested <= FRESH || backend.conn.is_alive())
 }
 
 /// The host for a role of a group's sessions.
 pub(super) fn choose(
-    shared: &Shared,
+    live: &Live,
     balances: &mut [Balance],
     group: usize,
     role: Role,
     avoid: Option<HostId>,
 ) -> Option<HostId> {
-    let members = shared.snapshot.groups.get(group)?;
+    let members = live.snapshot.groups.get(group)?;
     match role {
-        Role::Primary => Some(members.primary),
+        Role::Primary => members
+            .primary
+            .filter(|host| !live.hosts.get(*host).is_offline()),
         Role::Replica => {
             let candidates = members
                 .replicas
                 .iter()
-                .filter(|(host, _)| Some(*host) != avoid && shared.hosts.get(*host).may_serve())
+                .filter(|(host, _)| Some(*host) != avoid && live.hosts.get(*host).may_serve())
                 .map(|(host, weight)| Candidate {
                     host: *host,
-                    weight: weight.saturating_mul(shared.hosts.get(*host).share()),
+                    weight: weight.saturating_mul(live.hosts.get(*host).share()),
                 });
             balances.get_mut(group)?.pick(candidates)
         }

@@ -132,7 +132,7 @@ impl Worker {
     }
 
     fn admit(&mut self, socket: Socket, peer: Peer) {
-        let server = &self.shared.snapshot.config.server;
+        let server = &self.live.snapshot.config.server;
         if let Peer::Ip(ip) = peer
             && !server.client_networks.allows(ip)
         {

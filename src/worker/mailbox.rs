@@ -45,6 +45,8 @@ pub enum Message {
     },
     /// Somebody waits for a connection to this host: idle ones are to be given.
     Serve(HostId),
+    /// Something else is in force.
+    Changed,
     /// Stop accepting; end sessions as they become free.
     Drain,
     /// End now.

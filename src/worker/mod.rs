@@ -11,6 +11,7 @@
     reason = "this is the shell: sockets and the clock are its business"
 )]
 
+mod apply;
 mod backend;
 mod backend_login;
 mod buffer;
@@ -21,6 +22,7 @@ mod gate;
 mod lend;
 mod lender;
 mod listener;
+mod live;
 mod mailbox;
 mod opening;
 mod perform;
@@ -39,6 +41,7 @@ pub use conn::Socket;
 pub use gate::{Gate, Who};
 pub use lend::Moving;
 pub use listener::Listener;
+pub use live::{Live, Tls};
 pub use mailbox::{Killed, Mailbox, Message, mailbox};
 pub use shared::Shared;
 pub use slots::Key;
@@ -78,6 +81,8 @@ pub struct Worker {
     /// The poll's, for sockets whose interest changes.
     registry: Arc<Registry>,
     shared: Arc<Shared>,
+    /// What this worker goes by.
+    live: Arc<Live>,
     offer: Cache<Published, Arc<Offer>>,
     messages: Receiver<Message>,
     listeners: Vec<Listener>,
@@ -155,14 +160,16 @@ impl Worker {
         for (place, listener) in listeners.iter_mut().enumerate() {
             listener.register(poll.registry(), Target::Listener(place).token())?;
         }
-        let hosts = shared.snapshot.hosts.len();
-        let balances = shared
+        let live = shared.live();
+        let hosts = live.snapshot.hosts.len();
+        let balances = live
             .snapshot
             .groups
             .iter()
             .map(|_| Balance::default())
             .collect();
         Ok(Self {
+            live,
             index,
             registry: Arc::new(poll.registry().try_clone()?),
             poll,
@@ -237,13 +244,13 @@ impl Worker {
         self.clients = Slots::default();
         for backend in self.backends.drain() {
             if backend.is_counted
-                && let Some(gate) = self.shared.gates.get(backend.host.index())
+                && let Some(gate) = self.live.gates.get(backend.host.index())
             {
                 gate.closed();
             }
         }
         self.shelves.iter_mut().for_each(|s| *s = Shelf::default());
-        for gate in &self.shared.gates {
+        for gate in &self.live.gates {
             gate.set_idle(self.index, 0);
         }
         self.on_call = VecDeque::new();
@@ -305,6 +312,8 @@ impl Worker {
 
     fn read_mailbox(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
+            // Whoever sent it may go by what is in force since just now.
+            self.keep_current();
             match message {
                 Message::Client(socket, peer) => self.adopt(socket, peer),
                 Message::Kill {
@@ -324,6 +333,7 @@ impl Worker {
                 Message::Lend(moving) => self.receive(*moving),
                 Message::Grant { who, host } => self.use_grant(who, host),
                 Message::Serve(host) => self.serve_others(host),
+                Message::Changed => {}
                 Message::Drain => self.drain(),
                 Message::Stop => self.stopped = true,
             }
@@ -433,11 +443,11 @@ impl Worker {
         }
         let now = Instant::now();
         self.timers.add(
-            now + self.shared.snapshot.config.server.drain_timeout,
+            now + self.live.snapshot.config.server.drain_timeout,
             Timer::Drain,
         );
         for key in self.clients.keys() {
-            self.drain_client(key);
+            self.dismiss_client(key);
         }
     }
 }

@@ -25,14 +25,19 @@ impl Worker {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let group = client.session.group_index(&self.shared.snapshot);
+        let group = client.session.group_index(&self.live.snapshot);
         // A read that was cut off looks whether the server is still there, so no idle connection will do.
         let same = client.cut_at.filter(|_| role == Role::Replica);
         let chosen = client.chosen.take().filter(|_| role == Role::Replica);
         let host = same
             .or(chosen)
-            .or_else(|| choose(&self.shared, &mut self.balances, group, role, avoid));
+            .or_else(|| choose(&self.live, &mut self.balances, group, role, avoid));
         let Some(host) = host else {
+            if role == Role::Primary && self.may_wait_longer(key) {
+                self.timers
+                    .add(Instant::now() + RETRY, Timer::Reopen(key, false));
+                return;
+            }
             self.deferred.push_back(Deferred::OpenFailed {
                 client: key,
                 role,
@@ -44,7 +49,7 @@ impl Worker {
         // A primary that is down is tried by one at a time: failing would use up the rate for all.
         let is_tried = |gate: &super::Gate| gate.open() > 0;
         if role == Role::Primary
-            && !self.shared.hosts.get(host).is_up()
+            && !self.live.hosts.get(host).is_up()
             && self.gate(host).is_some_and(is_tried)
         {
             let why = format!("{} does not answer", self.address(host));
@@ -71,9 +76,9 @@ impl Worker {
         let Some(client) = self.clients.get(key) else {
             return self.uncount_backend(host);
         };
-        let (wish, credentials) = client.session.wish(role, &self.shared.snapshot, tls, local);
+        let (wish, credentials) = client.session.wish(role, &self.live.snapshot, tls, local);
         let made = Made {
-            shape: client.session.shape(role, &self.shared.snapshot),
+            shape: client.session.shape(role, &self.live.snapshot),
             schema: wish.schema.clone(),
         };
         if client.session.shares()
@@ -110,16 +115,11 @@ impl Worker {
 
     /// Whether connections to this host are encrypted, and whether they leave the machine.
     pub(super) fn transport(&self, host: HostId) -> (TlsWish, bool) {
-        let Some(entry) = self.shared.snapshot.hosts.get(host.index()) else {
+        let Some(entry) = self.live.snapshot.hosts.get(host.index()) else {
             return (TlsWish::No, false);
         };
-        let mode = self
-            .shared
-            .snapshot
-            .config
-            .groups
-            .get(entry.group)
-            .map(|group| group.tls.mode);
+        let groups = &self.live.snapshot.groups;
+        let mode = groups.get(entry.group).map(|group| group.config.tls.mode);
         let tls = match mode {
             None | Some(BackendTlsMode::Off) => TlsWish::No,
             Some(BackendTlsMode::Preferred) => TlsWish::IfOffered,
@@ -139,7 +139,7 @@ impl Worker {
         upstream: Upstream,
     ) -> Result<Key, Failure> {
         let entry = self
-            .shared
+            .live
             .snapshot
             .hosts
             .get(host.index())
@@ -148,7 +148,7 @@ impl Worker {
             HostAddress::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
             HostAddress::Ip(address) => TcpStream::connect(*address).map(Socket::Tcp),
             // Names are resolved by the control thread: resolving blocks.
-            HostAddress::Name(..) => match self.shared.hosts.get(host).address() {
+            HostAddress::Name(..) => match self.live.hosts.get(host).address() {
                 Some(address) => TcpStream::connect(address).map(Socket::Tcp),
                 None => {
                     return Err(Failure::Unreachable(format!(
@@ -177,7 +177,7 @@ impl Worker {
             connected: false,
             is_counted: false,
             is_condemned: false,
-            epoch: self.shared.hosts.get(host).epoch(),
+            epoch: self.live.hosts.get(host).epoch(),
             expires: self.now + lifetime,
             made: None,
             known: None,
@@ -192,7 +192,7 @@ impl Worker {
             )));
         }
         self.timers.add(
-            Instant::now() + self.shared.snapshot.config.pool.connect_timeout,
+            Instant::now() + self.live.snapshot.config.pool.connect_timeout,
             Timer::Connect(key),
         );
         Ok(key)
@@ -200,7 +200,7 @@ impl Worker {
 
     /// A tenth less than `max_lifetime` at most, so that connections opened together are not replaced together.
     pub(super) fn lifetime(&self) -> Duration {
-        let max = self.shared.snapshot.config.pool.max_lifetime;
+        let max = self.live.snapshot.config.pool.max_lifetime;
         let mut random = [0];
         // Without random bytes they all live for as long as they may.
         let _ = aws_lc_rs::rand::fill(&mut random);
@@ -210,7 +210,7 @@ impl Worker {
     /// A connection could not be opened: the primary is tried again for a while, a replica is passed over.
     pub(super) fn open_failed(&mut self, client: Key, role: Role, host: HostId, failure: Failure) {
         let unreachable = matches!(failure, Failure::Unreachable(_));
-        if unreachable && role == Role::Replica && self.shared.hosts.get(host).set_up(false) {
+        if unreachable && role == Role::Replica && self.live.hosts.get(host).set_up(false) {
             log::warn!(
                 "replica {} is passed over until a check reaches it: {failure:?}",
                 self.address(host)
@@ -237,14 +237,11 @@ impl Worker {
         let Some(owner) = self.clients.get_mut(client) else {
             return false;
         };
-        let group = owner.session.group_index(&self.shared.snapshot);
-        let wait = self
-            .shared
-            .snapshot
-            .config
-            .groups
+        let group = owner.session.group_index(&self.live.snapshot);
+        let groups = &self.live.snapshot.groups;
+        let wait = groups
             .get(group)
-            .map_or(Duration::ZERO, |group| group.primary_wait);
+            .map_or(Duration::ZERO, |group| group.config.primary_wait);
         let now = Instant::now();
         let since = *owner.waiting_since.get_or_insert(now);
         now.saturating_duration_since(since) + RETRY <= wait

@@ -116,7 +116,7 @@ impl Worker {
             .backend_of(key, role)
             .and_then(|key| self.backends.get(key));
         if let Some(backend) = backend {
-            self.shared.hosts.get(backend.host).retire_connections();
+            self.live.hosts.get(backend.host).retire_connections();
         }
     }
 
@@ -141,8 +141,9 @@ impl Worker {
             return;
         };
         let Some(Ok(session)) = self
-            .shared
-            .client_tls
+            .live
+            .tls
+            .clients
             .as_ref()
             .map(super::tls::ServerTls::session)
         else {

@@ -2,32 +2,24 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 
 use super::condition::Condition;
-use super::gate::Gate;
-use super::mailbox::Mailbox;
-use super::tls::{BackendTls, ServerTls};
-use crate::pool::{Hosts, Offer};
-use crate::snapshot::Snapshot;
+use super::live::Live;
+use super::mailbox::{Mailbox, Message};
+use crate::pool::Offer;
 
 /// See the module's words.
 #[derive(Debug)]
 pub struct Shared {
-    /// Accounts, groups, hosts.
-    pub snapshot: Arc<Snapshot>,
-    /// What checks know of the hosts.
-    pub hosts: Hosts,
+    /// What is in force.
+    pub live: ArcSwap<Live>,
+    /// The version of the snapshot that each worker goes by.
+    pub applied: Vec<AtomicU64>,
     /// What clients are told.
     pub offer: ArcSwap<Offer>,
-    /// TLS towards clients.
-    pub client_tls: Option<ServerTls>,
-    /// TLS towards the servers of each group.
-    pub backend_tls: Vec<Option<BackendTls>>,
-    /// The way to each host.
-    pub gates: Vec<Gate>,
     /// Clients of each worker.
     pub loads: Vec<AtomicUsize>,
     /// Each worker's mailbox.
@@ -37,6 +29,42 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// State for a process that begins with `live` and has a worker behind each mailbox.
+    #[must_use]
+    pub fn new(live: Live, offer: Offer, mailboxes: Vec<Mailbox>) -> Self {
+        let version = live.snapshot.version;
+        Self {
+            live: ArcSwap::from_pointee(live),
+            applied: mailboxes.iter().map(|_| AtomicU64::new(version)).collect(),
+            offer: ArcSwap::from_pointee(offer),
+            loads: mailboxes.iter().map(|_| AtomicUsize::new(0)).collect(),
+            mailboxes,
+            condition: Condition::default(),
+        }
+    }
+
+    /// What is in force, to be looked at more than once.
+    #[must_use]
+    pub fn live(&self) -> Arc<Live> {
+        self.live.load_full()
+    }
+
+    /// Puts something else in force. Workers take it up when they come to it: [`Self::has_been_applied`] tells.
+    pub fn publish(&self, live: Arc<Live>) {
+        self.live.store(live);
+        for mailbox in &self.mailboxes {
+            // A mailbox that is full is being emptied, and whoever reads it looks at what is in force then.
+            let _ = mailbox.send(Message::Changed);
+        }
+    }
+
+    /// Whether all workers go by this version, or a later one.
+    #[must_use]
+    pub fn has_been_applied(&self, version: u64) -> bool {
+        let is_there = |applied: &AtomicU64| applied.load(Ordering::SeqCst) >= version;
+        self.applied.iter().all(is_there)
+    }
+
     /// Clients of all workers.
     #[must_use]
     pub fn clients(&self) -> usize {

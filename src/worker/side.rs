@@ -50,8 +50,7 @@ impl Worker {
         backend.is_condemned = true;
         let host = backend.host;
         let (tls, local) = self.transport(host);
-        let (wish, credentials) =
-            side_wish(&owner.session, role, &self.shared.snapshot, tls, local);
+        let (wish, credentials) = side_wish(&owner.session, role, &self.live.snapshot, tls, local);
         let purpose = Purpose::Kill {
             thread_id,
             query_only,

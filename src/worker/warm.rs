@@ -41,14 +41,17 @@ impl Worker {
         if self.index != 0 || self.draining || self.now < self.warm_after {
             return;
         }
-        let shared = self.shared.clone();
-        let min_idle = shared.snapshot.config.pool.min_idle;
-        for index in 0..shared.gates.len() {
-            let host = HostId(u16::try_from(index).unwrap_or(u16::MAX));
-            let Some(gate) = shared.gates.get(index) else {
+        let live = self.live.clone();
+        let min_idle = live.snapshot.config.pool.min_idle;
+        for host in live.present() {
+            let Some(gate) = live.gates.get(host.index()) else {
                 continue;
             };
-            while shared.hosts.get(host).is_up() && gate.try_open_idle(self.now, min_idle) {
+            let is_wanted = || {
+                let state = live.hosts.get(host);
+                state.is_up() && !state.is_offline()
+            };
+            while is_wanted() && gate.try_open_idle(self.now, min_idle) {
                 let is_opening = match self.template(host) {
                     Some(template) => self.open_idle(host, &template),
                     None => false,
@@ -86,17 +89,17 @@ impl Worker {
 
     /// How the next connection to a host would be made; `None` where nobody shares.
     fn template(&self, host: HostId) -> Option<Template> {
-        let gate = self.shared.gates.get(host.index())?;
+        let gate = self.live.gates.get(host.index())?;
         if let Some(template) = gate.template() {
             return Some(template);
         }
-        let snapshot = &self.shared.snapshot;
+        let snapshot = &self.live.snapshot;
         let group = snapshot.hosts.get(host.index())?.group;
         let account = snapshot
             .accounts
             .iter()
-            .find(|account| account.group == group && account.shares)?;
-        let is_primary = snapshot.groups.get(group)?.primary == host;
+            .find(|account| account.group == group && account.shares && !account.is_gone)?;
+        let is_primary = snapshot.leads(host);
         let role = if is_primary {
             Role::Primary
         } else {

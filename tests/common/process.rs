@@ -156,6 +156,39 @@ impl Atlas {
             .unwrap_or_else(|| panic!("no {key} in\n{status}"))
     }
 
+    /// How many of its TCP connections lead there.
+    pub fn connections_to(&self, server: SocketAddr) -> usize {
+        let SocketAddr::V4(server) = server else {
+            panic!("beds listen on IPv4");
+        };
+        let folder = format!("/proc/{}/fd", self.pid());
+        let own: Vec<String> = fs::read_dir(folder)
+            .expect("fd")
+            .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+            .filter_map(|link| {
+                let link = link.to_string_lossy().into_owned();
+                Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+            })
+            .collect();
+        let [a, b, c, d] = server.ip().octets();
+        let remote = format!(
+            "{:08X}:{:04X}",
+            u32::from_le_bytes([a, b, c, d]),
+            server.port()
+        );
+        let table = fs::read_to_string(format!("/proc/{}/net/tcp", self.pid())).expect("tcp");
+        let fields = table
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        fields
+            .filter(|line| line.get(2) == Some(&remote.as_str()))
+            .filter(|line| {
+                line.get(9)
+                    .is_some_and(|inode| own.iter().any(|o| o == inode))
+            })
+            .count()
+    }
+
     /// How many descriptors it has open.
     pub fn open_files(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid()))

@@ -63,12 +63,14 @@ impl Pages {
 
     fn read(&self) -> Reading {
         let shared = &self.shared;
-        let snapshot = &shared.snapshot;
+        let live = shared.live();
+        let snapshot = &live.snapshot;
         let mut backends = Vec::new();
-        for group in &snapshot.groups {
+        for group in snapshot.groups.iter().filter(|group| !group.is_gone) {
             let replicas = group.replicas.iter().map(|(host, _)| (*host, "replica"));
-            for (host, role) in std::iter::once((group.primary, "primary")).chain(replicas) {
-                let state = shared.hosts.get(host);
+            let primary = group.primary.map(|host| (host, "primary"));
+            for (host, role) in primary.into_iter().chain(replicas) {
+                let state = live.hosts.get(host);
                 backends.push(BackendReading {
                     group: group.name.clone(),
                     address: snapshot.hosts[host.index()].address.to_string(),

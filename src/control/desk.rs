@@ -1,0 +1,350 @@
+//! The one place where what is in force is changed: a reload of the file, a command of an operator, another primary. Each change is
+//! checked whole before anything of it holds, is published at once, and is an event. What the values mean is not known here.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use super::certificates::read_tls;
+use super::checks::{Checks, publish_offer};
+use super::events::Events;
+use super::load::{LoadError, Loaded, load_file, load_text};
+use crate::config::{Difference, diff};
+use crate::pool::HostId;
+use crate::snapshot::{GroupRoles, Roles, Snapshot, TooMany};
+use crate::worker::{Live, Shared};
+
+/// Workers take up what is in force within microseconds, unless the machine stalls; who waits for them waits so long at most.
+const APPLIED_WITHIN: Duration = Duration::from_secs(5);
+
+/// See the module's words.
+pub struct Desk {
+    shared: Arc<Shared>,
+    checks: Arc<Checks>,
+    path: PathBuf,
+    events: Events,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The text in force.
+    text: Zeroizing<String>,
+    /// What the file held when it was read or written last.
+    file: Zeroizing<Vec<u8>>,
+    /// Who has which role, where that is not as configured.
+    roles: Roles,
+}
+
+/// What a change came to.
+#[derive(Debug)]
+pub struct Applied {
+    /// The version that is in force.
+    pub version: u64,
+    /// What differs from the one before.
+    pub differences: Vec<Difference>,
+    /// Warnings and notes on the configuration, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing was changed.
+#[derive(Debug)]
+pub enum Refused {
+    /// The configuration cannot be read or used.
+    Load(LoadError),
+    /// A certificate or key cannot be used.
+    Tls(io::Error),
+    /// There is no more room; a restart makes some.
+    Keys(TooMany),
+    /// What was asked for makes no sense as things are; the text says why.
+    Request(String),
+}
+
+impl fmt::Display for Refused {
+    /// One or more lines, without an end of line behind the last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => f.write_str(error.to_string().trim_end()),
+            Self::Tls(error) => error.fmt(f),
+            Self::Keys(error) => error.fmt(f),
+            Self::Request(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Desk {
+    /// The desk of a process that runs by `loaded`, which was read from `path`.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>, checks: Arc<Checks>, path: &Path, loaded: Loaded) -> Self {
+        Self {
+            shared,
+            checks,
+            path: path.to_owned(),
+            events: Events::default(),
+            state: Mutex::new(State {
+                file: loaded.text.as_bytes().to_vec().into(),
+                text: loaded.text,
+                roles: Roles::default(),
+            }),
+        }
+    }
+
+    /// What has happened.
+    #[must_use]
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// The file that the configuration was read from.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the file again and puts it in force.
+    ///
+    /// # Errors
+    /// Nothing has changed, and why.
+    pub fn reload(&self, who: &str) -> Result<Applied, Refused> {
+        let mut state = self.lock();
+        let outcome = load_file(&self.path)
+            .map_err(Refused::Load)
+            .and_then(|loaded| {
+                let file = loaded.text.as_bytes().to_vec();
+                let applied = self.put(&mut state, loaded)?;
+                state.file = file.into();
+                Ok(applied)
+            });
+        self.tell(who, "reload", "the configuration was read again", &outcome);
+        outcome
+    }
+
+    /// Changes the text in force, without the file.
+    ///
+    /// # Errors
+    /// Nothing has changed, and why.
+    pub fn change(
+        &self,
+        who: &str,
+        what: &str,
+        edit: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<Applied, Refused> {
+        let mut state = self.lock();
+        let outcome = edit(&state.text)
+            .map_err(Refused::Request)
+            .and_then(|text| load_text(text.into(), &self.path).map_err(Refused::Load))
+            .and_then(|loaded| self.put(&mut state, loaded));
+        self.tell(who, "change", what, &outcome);
+        outcome
+    }
+
+    /// Gives the hosts of a group other roles than the configuration (none: those of the configuration again). When it returns, no
+    /// worker sends a write to the primary of before, and the new one may get them. `why` is told.
+    ///
+    /// # Errors
+    /// Nothing has changed, and why.
+    pub fn set_roles(
+        &self,
+        who: &str,
+        why: &str,
+        group: &str,
+        roles: Option<GroupRoles>,
+    ) -> Result<u64, Refused> {
+        let mut state = self.lock();
+        let live = self.shared.live();
+        if !live
+            .snapshot
+            .groups
+            .iter()
+            .any(|known| known.name == group && !known.is_gone)
+        {
+            return Err(Refused::Request(format!("there is no group {group}")));
+        }
+        let mut next = state.roles.clone();
+        match roles {
+            Some(roles) => next.0.insert(group.to_owned(), roles),
+            None => next.0.remove(group),
+        };
+        let config = live.snapshot.config.clone();
+        let snapshot = live.snapshot.next(config, &next).map_err(Refused::Keys)?;
+        let version = self.publish(&live, snapshot)?;
+        state.roles = next;
+        self.events
+            .record(who, "primary", format!("group {group}: {why}"));
+        Ok(version)
+    }
+
+    /// Takes a host out, so that it gets no new work and its connections close as they become free, or takes it back in. Returns
+    /// whether that changed anything.
+    pub fn set_offline(&self, who: &str, host: HostId, offline: bool) -> bool {
+        let _state = self.lock();
+        let live = self.shared.live();
+        let Some(entry) = live.snapshot.hosts.get(host.index()) else {
+            return false;
+        };
+        let has_changed = live.hosts.get(host).set_offline(offline);
+        if has_changed {
+            // The same once more, so that every worker looks at what it has.
+            let config = live.snapshot.config.clone();
+            let next = live.snapshot.next(config, &_state.roles);
+            if let Ok(snapshot) = next
+                && let Err(error) = self.publish(&live, snapshot)
+            {
+                log::error!("{error}");
+            }
+            let word = if offline { "offline" } else { "online" };
+            self.events
+                .record(who, word, format!("server {} is {word}", entry.address));
+        }
+        has_changed
+    }
+
+    /// The text in force and what the file held when it was read or written last, handed to `write`, which gives what the file
+    /// holds now.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn save<E>(
+        &self,
+        who: &str,
+        write: impl FnOnce(&Path, &str, &[u8]) -> Result<Vec<u8>, E>,
+    ) -> Result<(), E> {
+        let mut state = self.lock();
+        let written = write(&self.path, &state.text, &state.file)?;
+        state.file = written.into();
+        let text = format!("the configuration was saved to {}", self.path.display());
+        self.events.record(who, "save", text);
+        Ok(())
+    }
+
+    fn put(&self, state: &mut State, loaded: Loaded) -> Result<Applied, Refused> {
+        let live = self.shared.live();
+        let differences = diff(&state.text, &loaded.text);
+        let notes = loaded
+            .config
+            .notes
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let level = loaded.config.log.level;
+        let mut roles = state.roles.clone();
+        let groups = &loaded.config.groups;
+        roles
+            .0
+            .retain(|name, _| groups.iter().any(|group| group.name == *name));
+        let snapshot = live
+            .snapshot
+            .next(loaded.config, &roles)
+            .map_err(Refused::Keys)?;
+        let version = self.publish(&live, snapshot)?;
+        log::set_max_level(level.into());
+        state.text = loaded.text;
+        state.roles = roles;
+        Ok(Applied {
+            version,
+            differences,
+            notes,
+        })
+    }
+
+    /// Puts a snapshot in force. No two hosts of a group lead at any moment: the one before has ceased to, in the eyes of every
+    /// worker, when the next one begins.
+    fn publish(&self, before: &Live, snapshot: Snapshot) -> Result<u64, Refused> {
+        let tls = read_tls(&snapshot).map_err(Refused::Tls)?;
+        let version = snapshot.version;
+        let next = Arc::new(before.next(snapshot, tls, self.shared.mailboxes.len()));
+        let mut has_demoted = false;
+        for (id, entry) in (0..).map(HostId).zip(&before.snapshot.hosts) {
+            let host = before.hosts.get(id);
+            let was_used = !entry.is_gone;
+            let is_used = next
+                .snapshot
+                .hosts
+                .get(id.index())
+                .is_some_and(|e| !e.is_gone);
+            if host.leads() && !next.snapshot.leads(id) {
+                host.set_leads(false);
+                host.retire_connections();
+                has_demoted = true;
+            } else if was_used && (!is_used || is_reached_otherwise(before, &next, id)) {
+                host.retire_connections();
+            }
+        }
+        self.shared.publish(next.clone());
+        if has_demoted {
+            self.await_applied(version);
+        }
+        for host in next.present() {
+            next.hosts.get(host).set_leads(next.snapshot.leads(host));
+        }
+        if let Err(error) = self.checks.follow() {
+            log::error!("cannot start the checks of a server: {error}");
+        }
+        publish_offer(&self.shared);
+        Ok(version)
+    }
+
+    fn await_applied(&self, version: u64) {
+        let deadline = Instant::now() + APPLIED_WITHIN;
+        while !self.shared.has_been_applied(version) {
+            if Instant::now() > deadline {
+                // A worker that has ended is not waited for, and one that stands still sends nothing.
+                log::warn!("a worker has not taken up version {version} within {APPLIED_WITHIN:?}");
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    fn tell(&self, who: &str, kind: &'static str, what: &str, outcome: &Result<Applied, Refused>) {
+        let text = match outcome {
+            Ok(applied) => {
+                for note in &applied.notes {
+                    log::warn!("{note}");
+                }
+                let mut text = format!("{what}: version {}", applied.version);
+                if applied.differences.is_empty() {
+                    text.push_str(", nothing differs");
+                }
+                for difference in &applied.differences {
+                    text.push_str("; ");
+                    text.push_str(&difference.to_string());
+                }
+                text
+            }
+            Err(refused) => {
+                log::error!("{what}: refused, nothing has changed:\n{refused}");
+                format!("{what}: refused, nothing has changed: {refused}")
+            }
+        };
+        self.events.record(who, kind, text);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What is held is replaced by whole values after everything that can fail.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Connections to the host are made otherwise than before.
+fn is_reached_otherwise(before: &Live, next: &Live, host: HostId) -> bool {
+    let tls = |live: &Live| {
+        let entry = live.snapshot.hosts.get(host.index())?;
+        let tls = &live.snapshot.groups.get(entry.group)?.config.tls;
+        Some((tls.mode, tls.ca.clone(), tls.identity.clone()))
+    };
+    tls(before) != tls(next)
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
