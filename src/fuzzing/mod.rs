@@ -14,7 +14,7 @@ pub use reply::session_reply;
 pub use session::session_bytes;
 pub use sql::sql_statement;
 pub use state::session_state;
-pub use wire::{wire_execute, wire_login, wire_reply};
+pub use wire::{wire_execute, wire_login, wire_proxy, wire_reply};
 
 /// Runs a target's body on its seeds.
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use crate::wire::{
     AuthMore, AuthSwitch, Capabilities, ChangeUser, ColumnCount, ColumnDef, EofPacket, ErrPacket,
-    Execute, Greeting, HEADER_LEN, Login, MAX_PAYLOAD, OkPacket, Packets, PrepareOk, SslRequest,
-    TextRow, query_text,
+    Execute, Greeting, HEADER_LEN, Login, MAX_PAYLOAD, OkPacket, Packets, PrepareOk, ProxyHeader,
+    SslRequest, TextRow, query_text,
 };
 
 /// A payload that a client sends to log in.
@@ -33,6 +33,20 @@ pub fn wire_login(data: &[u8]) {
     if let Ok(change) = ChangeUser::parse(command, caps) {
         let written = payload_of(|out| change.write(out, 0, caps));
         assert_eq!(ChangeUser::parse(&written, caps), Ok(change));
+    }
+}
+
+/// The first bytes of a connection that begins with a PROXY header: the verdict on a beginning is never taken back.
+pub fn wire_proxy(data: &[u8]) {
+    let whole = ProxyHeader::parse(data);
+    if let Ok(Some((header, len))) = whole {
+        assert!(len <= data.len() && len <= ProxyHeader::LEN_MAX);
+        assert_eq!(ProxyHeader::parse(&data[..len]), Ok(Some((header, len))));
+        assert_eq!(ProxyHeader::parse(&data[..len - 1]), Ok(None));
+    }
+    for cut in 0..data.len().min(300) {
+        let verdict = ProxyHeader::parse(&data[..cut]);
+        assert!(verdict == Ok(None) || verdict == whole);
     }
 }
 
@@ -122,6 +136,7 @@ mod tests {
     #[test]
     fn seeds() {
         replay("wire_login", wire_login);
+        replay("wire_proxy", wire_proxy);
         replay("wire_reply", wire_reply);
         replay("wire_execute", wire_execute);
     }

@@ -4,6 +4,7 @@ use super::{HEADER_LEN, Header};
 
 mod login;
 mod properties;
+mod proxy;
 
 /// Bytes from hexadecimal digits; spaces are for the eye.
 pub(super) fn hex(text: &str) -> Vec<u8> {
