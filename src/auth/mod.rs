@@ -4,12 +4,14 @@
 //!   kept them.
 //! - [`native_scramble`], [`caching_sha2_scramble`], [`ed25519_sign`] and the `verify_*` functions: the arithmetic.
 //! - [`ServerAuth`]: Atlas as the server; decides about a client's log-in and COM_CHANGE_USER.
+//! - [`Failures`]: how long a wrong password waits for its answer.
 //! - [`ClientAuth`]: Atlas as the client; logs in to a server.
 //!
 //! Packets are framed in `wire` and sent by `session`; random bytes come from the caller. Which files hold sealed passwords
 //! and their key is the configuration's business.
 
 mod client;
+mod failures;
 mod legacy;
 mod plugin;
 mod rsa;
@@ -22,6 +24,7 @@ mod server;
 pub(crate) use rsa::testing::ServerKey;
 
 pub use client::{AuthError, AuthStep, ClientAuth};
+pub use failures::Failures;
 pub use legacy::legacy_password;
 pub use plugin::Plugin;
 pub use scramble::{

@@ -55,6 +55,8 @@ pub enum ServerStep {
 pub struct Denied {
     /// For the error text: whether the client answered with a password.
     pub using_password: bool,
+    /// Whether the answer could have been the right one: a guess.
+    pub is_guess: bool,
     /// For the log: what was wrong.
     pub why: &'static str,
 }
@@ -156,6 +158,7 @@ impl ServerAuth {
         if !plugin.fits(response) {
             return ServerStep::Denied(Denied {
                 using_password,
+                is_guess: false,
                 why: "the answer has a length that its plugin never sends",
             });
         }
@@ -174,10 +177,12 @@ impl ServerAuth {
             (true, _) => ServerStep::Verified,
             (false, _) if self.accepted.is_none() => ServerStep::Denied(Denied {
                 using_password,
+                is_guess: true,
                 why: "no such user",
             }),
             (false, _) => ServerStep::Denied(Denied {
                 using_password,
+                is_guess: true,
                 why: "wrong password",
             }),
         }
@@ -187,6 +192,7 @@ impl ServerAuth {
         self.state = State::Over;
         ServerStep::Denied(Denied {
             using_password: !response.is_empty(),
+            is_guess: false,
             why,
         })
     }
