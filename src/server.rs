@@ -62,7 +62,7 @@ impl Running {
         for path in self.sockets {
             let _ = std::fs::remove_file(path);
         }
-        let left = self.shared.clients();
+        let left = self.shared.clients() + self.shared.cut_off.load(Ordering::Relaxed);
         if left > 0 {
             log::warn!("{left} clients were cut off");
         }

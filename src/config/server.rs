@@ -112,6 +112,8 @@ pub struct ServerConfig {
     pub auth_plugin: AuthPlugin,
     /// Clients at a time, all workers together.
     pub max_connections: usize,
+    /// How long health checks fail before a stop begins.
+    pub drain_delay: Duration,
     /// How long a stop waits for transactions to end.
     pub drain_timeout: Duration,
     /// Networks from which a PROXY header is accepted; empty for none (use [`Networks::contains`]).
@@ -150,6 +152,7 @@ impl ServerConfig {
                 AuthPlugin::CachingSha2,
             ),
             max_connections: to_usize(section.int("max_connections", 1..=1_000_000, 10_000)),
+            drain_delay: section.duration("drain_delay", Duration::ZERO..=DAY, Duration::ZERO),
             drain_timeout: section.duration(
                 "drain_timeout",
                 Duration::ZERO..=DAY,

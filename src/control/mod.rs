@@ -18,6 +18,7 @@ mod names;
 pub mod notify;
 mod probe;
 pub mod signal;
+pub mod stop;
 
 pub use certificates::read_tls;
 pub use checks::Checks;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use super::{Desk, notify};
-use crate::worker::{Message, Shared};
+use super::{Desk, stop};
+use crate::worker::Shared;
 
 /// Starts the thread. The first TERM or INT drains, the second ends at once; `forced` tells of the second.
 ///
@@ -24,19 +24,11 @@ pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> s
                     SIGTERM | SIGINT if is_draining => {
                         log::warn!("told to stop again: ending at once");
                         forced.store(true, Ordering::Relaxed);
-                        tell_all(&shared, || Message::Stop);
+                        stop::force(&shared);
                     }
                     SIGTERM | SIGINT => {
                         is_draining = true;
-                        // Before clients are refused: who sends them here is told first.
-                        shared.condition.set_draining();
-                        let limit = shared.live().snapshot.config.server.drain_timeout;
-                        notify::stopping("letting transactions end", limit);
-                        log::info!(
-                            "stopping: {} clients, open transactions may end",
-                            shared.clients()
-                        );
-                        tell_all(&shared, || Message::Drain);
+                        stop::begin(&shared);
                     }
                     SIGUSR1 | SIGUSR2 => {
                         let offline = signal == SIGUSR2;
@@ -56,12 +48,4 @@ pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> s
             }
         })?;
     Ok(())
-}
-
-fn tell_all(shared: &Shared, message: impl Fn() -> Message) {
-    for mailbox in &shared.mailboxes {
-        if mailbox.send(message()).is_err() {
-            log::error!("a worker does not take messages");
-        }
-    }
 }

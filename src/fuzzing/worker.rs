@@ -394,6 +394,7 @@ impl Worker {
                     self.server[role as usize].clear();
                 }
                 Output::StartTls => self.tls_asked = true,
+                Output::Denied => assert!(self.session.denial().is_some()),
                 Output::LoggedIn(account) => assert!(account < SNAPSHOT.accounts.len()),
                 Output::CloseClient => assert!(self.session.is_closed()),
                 Output::Kill { .. } => self.kill_asked = true,
@@ -405,6 +406,11 @@ impl Worker {
             self.client.len()
         );
         self.client.drain(..consumed);
+        if self.session.denial().is_some() {
+            assert_eq!(self.session.wants(), Wants::Nothing);
+            self.tell(&mut [], |session, _, _, _, out| session.on_denial(out));
+            assert!(self.session.is_closed());
+        }
         if self.session.is_closed() {
             assert_eq!(self.session.wants(), Wants::Nothing);
         }

@@ -116,6 +116,8 @@ pub enum Output {
     },
     /// From here on the client speaks TLS; input that follows belongs to the TLS stream.
     StartTls,
+    /// The password was wrong. The client is to be told by [`super::Session::on_denial`], at once or later: who guesses waits.
+    Denied,
     /// The client is authenticated as this account (an index into the snapshot's accounts).
     LoggedIn(usize),
     /// A statement on this connection changed what the server's later sessions begin with: idle connections began otherwise.

@@ -1,5 +1,8 @@
 //! The client's side of log-in, and COM_CHANGE_USER: greeting, TLS, proof of the password. Whom the account is allowed to
 //! be on the servers is the servers' business: a log-in that names a schema is answered with the primary's own words.
+//! What stands before the log-in is `greet`'s.
+
+mod greet;
 
 use super::{
     Cx, Failure, Fault, InsertId, Link, Output, Outputs, Parting, Peer, Phase, Role, Session, state,
@@ -8,20 +11,12 @@ use crate::auth::{Denied, Proof, ServerAuth, ServerStep, access_denied_text};
 use crate::config::ServerTlsMode;
 use crate::sql::{Charset, Server};
 use crate::wire::{
-    AuthMore, AuthSwitch, Capabilities, ChangeUser, Greeting, Header, Login as LoginPacket,
-    OkPacket, SslRequest, write_payload,
+    AuthMore, AuthSwitch, Capabilities, ChangeUser, Header, Login as LoginPacket, OkPacket,
+    SslRequest, write_payload,
 };
 
 /// Bytes of a log-in's packets. Servers take connection attributes up to 64 KiB.
 const PACKET_MAX: usize = 64 * 1024 + 4096;
-
-/// Abilities that Atlas does not have, whatever the servers have.
-const NOT_OFFERED: Capabilities = Capabilities::COMPRESS
-    .union(Capabilities::ZSTD_COMPRESSION_ALGORITHM)
-    .union(Capabilities::MULTI_FACTOR_AUTHENTICATION)
-    .union(Capabilities::CAPABILITY_EXTENSION)
-    .union(Capabilities::MARIADB_COM_MULTI)
-    .union(Capabilities::SSL);
 
 /// A log-in in progress.
 #[derive(Debug)]
@@ -38,16 +33,29 @@ pub(super) struct Login {
 /// What is awaited.
 #[derive(Debug)]
 enum Stage {
+    /// What a balancer says of the client.
+    Proxy,
     Login,
     Tls,
     Answer(ServerAuth),
-    Backend { seq: u8 },
+    Backend {
+        seq: u8,
+    },
+    /// The time at which the client is told so.
+    Denied {
+        seq: u8,
+        text: String,
+    },
 }
 
 impl Login {
     pub(super) fn new() -> Self {
+        Self::at(Stage::Login)
+    }
+
+    fn at(stage: Stage) -> Self {
         Self {
-            stage: Stage::Login,
+            stage,
             encrypted: false,
             seq: 1,
             user: Vec::new(),
@@ -57,52 +65,22 @@ impl Login {
     }
 
     pub(super) fn awaits_client(&self) -> bool {
-        matches!(self.stage, Stage::Login | Stage::Answer(_))
+        matches!(self.stage, Stage::Proxy | Stage::Login | Stage::Answer(_))
+    }
+
+    pub(super) fn next_reply_seq(&self) -> u8 {
+        match self.stage {
+            Stage::Proxy => 0,
+            _ => self.seq.wrapping_add(1),
+        }
+    }
+
+    pub(super) fn is_denied(&self) -> bool {
+        matches!(self.stage, Stage::Denied { .. })
     }
 }
 
 impl Session {
-    pub(super) fn greet(&mut self, cx: &Cx<'_>, out: &mut Outputs) {
-        let facts = &cx.offer.facts;
-        let mut capabilities = facts.capabilities.without(NOT_OFFERED)
-            | Capabilities::PROTOCOL_41
-            | Capabilities::SECURE_CONNECTION
-            | Capabilities::PLUGIN_AUTH
-            | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA
-            | Capabilities::CONNECT_ATTRS
-            | Capabilities::CONNECT_WITH_DB;
-        if cx
-            .snapshot
-            .groups
-            .iter()
-            .any(|group| !group.replicas.is_empty())
-        {
-            // A server leaves out definitions that it has sent before, which need not be those that the client got last: they may
-            // have come from the other server.
-            capabilities = capabilities.without(Capabilities::MARIADB_CACHE_METADATA);
-        }
-        let server = &cx.snapshot.config.server;
-        if server.tls.mode != ServerTlsMode::Off {
-            capabilities = capabilities | Capabilities::SSL;
-        }
-        self.capabilities = capabilities;
-        let greeting = Greeting {
-            version: server
-                .server_version
-                .as_ref()
-                .map_or(&facts.version, |v| v.as_bytes()),
-            thread_id: self.id,
-            nonce: self.identity.nonce,
-            capabilities,
-            charset: facts.charset,
-            status: self.status,
-            plugin: cx.snapshot.offered_plugin().name().as_bytes(),
-        };
-        out.client(|buffer| {
-            greeting.write(buffer, 0);
-        });
-    }
-
     /// The TLS handshake that `StartTls` asked for is through.
     pub fn on_tls_ready(&mut self) {
         if let Phase::Login(login) = &mut self.phase
@@ -115,6 +93,9 @@ impl Session {
 
     /// Looks at one packet of the log-in; gives the bytes consumed.
     pub(super) fn on_login(&mut self, cx: &mut Cx<'_>, input: &[u8], out: &mut Outputs) -> usize {
+        if matches!(&self.phase, Phase::Login(login) if matches!(login.stage, Stage::Proxy)) {
+            return self.proxy_header(cx, input, out);
+        }
         let Some(header) = Header::parse(input) else {
             return 0;
         };
@@ -142,7 +123,7 @@ impl Session {
                 let step = auth.answer(payload);
                 self.auth_step(cx, login, auth, step, seq, out);
             }
-            Stage::Tls | Stage::Backend { .. } => {}
+            Stage::Proxy | Stage::Tls | Stage::Backend { .. } | Stage::Denied { .. } => {}
         }
         4 + header.len
     }
@@ -286,10 +267,42 @@ impl Session {
                 self.accepted(cx, login, seq.wrapping_add(1), out);
             }
             ServerStep::Verified => self.accepted(cx, login, seq, out),
-            ServerStep::Denied(Denied { using_password, .. }) => {
+            ServerStep::Denied(Denied {
+                using_password,
+                is_guess,
+                ..
+            }) => {
                 let text = access_denied_text(&login.user, &self.peer.to_string(), using_password);
-                self.refuse_and_close(&Fault::AccessDenied(text), seq, out);
+                if !is_guess {
+                    return self.refuse_and_close(&Fault::AccessDenied(text), seq, out);
+                }
+                login.stage = Stage::Denied { seq, text };
+                self.phase = Phase::Login(login);
+                out.push(Output::Denied);
             }
+        }
+    }
+
+    /// The answer to a log-in that failed is due.
+    pub fn on_denial(&mut self, out: &mut Outputs) {
+        let Phase::Login(login) = &mut self.phase else {
+            return;
+        };
+        if let Stage::Denied { seq, text } = &mut login.stage {
+            let (seq, text) = (*seq, std::mem::take(text));
+            self.refuse_and_close(&Fault::AccessDenied(text), seq, out);
+        }
+    }
+
+    /// As whom a client wanted to log in that has not got the password right, and what it will be told.
+    #[must_use]
+    pub fn denial(&self) -> Option<(&[u8], &str)> {
+        match &self.phase {
+            Phase::Login(login) => match &login.stage {
+                Stage::Denied { text, .. } => Some((&login.user, text)),
+                _ => None,
+            },
+            Phase::Command | Phase::Closed => None,
         }
     }
 
@@ -416,7 +429,11 @@ impl Session {
         match &self.phase {
             Phase::Login(login) => match login.stage {
                 Stage::Backend { seq } => Some(seq),
-                Stage::Login | Stage::Tls | Stage::Answer(_) => None,
+                Stage::Proxy
+                | Stage::Login
+                | Stage::Tls
+                | Stage::Answer(_)
+                | Stage::Denied { .. } => None,
             },
             Phase::Command | Phase::Closed => None,
         }

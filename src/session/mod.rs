@@ -15,6 +15,7 @@
 
 mod bring;
 mod command;
+mod ending;
 mod expect;
 mod fault;
 mod history;
@@ -161,7 +162,7 @@ enum Phase {
 const READ_ATTEMPTS: u8 = 3;
 
 impl Session {
-    /// A session for a client that has just connected. The greeting is in the outputs.
+    /// A session for a client that has just connected. The greeting is in the outputs, unless a balancer has to speak first.
     pub fn new(id: u32, peer: Peer, cx: &mut Cx<'_>, out: &mut Outputs) -> Self {
         let nonce = (cx.nonce)();
         let facts = &cx.offer.facts;
@@ -207,7 +208,7 @@ impl Session {
             is_done: false,
             retired: [false; 2],
         };
-        session.greet(cx, out);
+        session.begin(cx, out);
         session
     }
 
@@ -217,22 +218,16 @@ impl Session {
         self.id
     }
 
-    /// Where the client is.
-    #[must_use]
-    pub fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
     /// Whether log-in is over.
     #[must_use]
     pub fn is_logged_in(&self) -> bool {
         matches!(self.phase, Phase::Command)
     }
 
-    /// Whether the log-in waits for the client, and not for a server.
+    /// Where the client comes from: what its balancer said, where there is one.
     #[must_use]
-    pub fn awaits_log_in(&self) -> bool {
-        matches!(self.phase, Phase::Login(_)) && self.awaits_backend().is_none()
+    pub fn peer(&self) -> Peer {
+        self.peer
     }
 
     /// Whether the session is over.
@@ -241,13 +236,9 @@ impl Session {
         matches!(self.phase, Phase::Closed)
     }
 
-    /// Nothing is going on and nothing would be lost by closing: for draining.
+    /// The next word is the client's.
     #[must_use]
-    pub fn is_between_transactions(&self) -> bool {
-        self.is_idle() && !self.status.contains(Status::IN_TRANS)
-    }
-
-    fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.wants() != Wants::Nothing && self.upload.is_none()
     }
 

@@ -70,8 +70,8 @@ impl Worker {
                 !account.is_gone
                     && match client.session.peer() {
                         Peer::Ip(ip) => {
-                            account.networks.allows(*ip)
-                                && live.snapshot.config.server.client_networks.allows(*ip)
+                            account.networks.allows(ip)
+                                && live.snapshot.config.server.client_networks.allows(ip)
                         }
                         Peer::Local => true,
                     }

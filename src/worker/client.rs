@@ -1,5 +1,6 @@
 //! Clients: their sockets, what they have sent, and the turn in which their sessions look at it.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,9 @@ use super::conn::{Conn, Received, Socket};
 use super::lender::Lender;
 use super::slots::Key;
 use super::timer::Timer;
-use super::{Killed, READS_PER_TURN, Target, Worker};
+use super::{Deferred, Killed, READS_PER_TURN, Target, Worker};
 use crate::pool::HostId;
-use crate::session::{
-    Cx, Fault, NoLender, Outputs, Parting, Peer, Role, Session, Wants, client_id,
-};
-use crate::wire::Capabilities;
+use crate::session::{Cx, NoLender, Outputs, Parting, Peer, Role, Session, Wants, client_id};
 
 /// A client must have logged in by then.
 const LOGIN_TIME: Duration = Duration::from_secs(10);
@@ -42,6 +40,21 @@ pub(super) struct Client {
     pub(super) on_call: [bool; 2],
     /// The replica that was chosen for it when that had no idle connection.
     pub(super) chosen: Option<HostId>,
+    pub(super) farewell: Farewell,
+    /// When it last said something.
+    pub(super) heard: Instant,
+}
+
+/// How a client's connection ends. Closing a socket that holds bytes unread is a reset, which can overtake the error that the
+/// client was told: such a one is closed when the client has closed it, or has had its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Farewell {
+    /// There is nothing to be told.
+    None,
+    /// The last packet tells why the session is over.
+    Due,
+    /// It was sent and nothing follows.
+    Said,
 }
 
 /// Twenty random bytes, none of them zero: a nonce travels as a string that ends with zero.
@@ -57,10 +70,6 @@ pub(super) fn nonce() -> [u8; 20] {
 impl Worker {
     /// Takes a socket in as a client (already counted) and greets it.
     pub(super) fn adopt(&mut self, socket: Socket, peer: Peer) {
-        if self.draining {
-            self.uncount();
-            return;
-        }
         socket.tune();
         let id = self.next_client_id();
         let (shared, live) = (self.shared.clone(), self.live.clone());
@@ -87,6 +96,8 @@ impl Worker {
             is_dismissed: false,
             on_call: [false; 2],
             chosen: None,
+            farewell: Farewell::None,
+            heard: self.now,
         });
         self.outputs = outputs;
         let token = Target::Client(key).token();
@@ -179,6 +190,42 @@ impl Worker {
         Some(result)
     }
 
+    /// A password was wrong: the client is told at once, or later when there were too many before.
+    pub(super) fn put_denial_off(&mut self, key: Key) {
+        let Some(session) = self.clients.get(key).map(|client| &client.session) else {
+            return;
+        };
+        let (user, text) = session.denial().unwrap_or_default();
+        let delay = match session.peer() {
+            Peer::Local => Duration::ZERO,
+            Peer::Ip(ip) => {
+                let mut failures = self
+                    .shared
+                    .failures
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                let now = super::lend::moment(self.shared.started, self.now);
+                let (count, delay) = failures.note(ip, user, now);
+                // Once in a while, so that who guesses does not fill the log.
+                if !delay.is_zero() && count.is_power_of_two() {
+                    log::warn!("{text}; {count} times in a row: it is answered later and later");
+                } else {
+                    log::debug!("{text}");
+                }
+                delay
+            }
+        };
+        if delay.is_zero() {
+            self.deferred.push_back(Deferred::Denied { client: key });
+        } else {
+            self.timers.add(Instant::now() + delay, Timer::Denial(key));
+        }
+    }
+
+    pub(super) fn tell_denial(&mut self, key: Key) {
+        self.tell(key, |session, _, _, out| session.on_denial(out));
+    }
+
     /// A client's turn: writes what it can take, lets its session look at what it sent, reads more.
     pub(super) fn work_client(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else {
@@ -247,9 +294,8 @@ impl Worker {
             }
             if !client.conn.may_read() {
                 client.received.release(&mut self.buffers);
-                let is_dismissed = client.is_dismissed;
-                if self.draining || is_dismissed {
-                    self.dismiss_client(key);
+                if self.drain.is_some() || client.is_dismissed {
+                    self.look(key);
                 }
                 return;
             }
@@ -260,7 +306,10 @@ impl Worker {
             reads += 1;
             let space = client.received.space(wanted, &mut self.buffers);
             match client.conn.read(space) {
-                Received::Bytes(n) => client.received.filled_more(n),
+                Received::Bytes(n) => {
+                    client.received.filled_more(n);
+                    client.heard = self.now;
+                }
                 Received::Nothing => client.received.release(&mut self.buffers),
                 Received::Closed => return self.client_gone(key),
             }
@@ -294,11 +343,31 @@ impl Worker {
             return;
         };
         client.conn.flush();
-        if client.conn.is_behind() && !client.conn.is_broken() {
+        if client.conn.is_broken() {
+            return self.drop_client(key);
+        }
+        if client.conn.is_behind() {
             self.timers
                 .add(Instant::now() + LINGER_TIME, Timer::Linger(key));
-        } else {
-            self.drop_client(key);
+            return;
+        }
+        match client.farewell {
+            Farewell::None => self.drop_client(key),
+            Farewell::Due => {
+                client.farewell = Farewell::Said;
+                client.conn.finish_sending();
+                if client.conn.discard() {
+                    self.timers
+                        .add(Instant::now() + LINGER_TIME, Timer::Linger(key));
+                } else {
+                    self.drop_client(key);
+                }
+            }
+            Farewell::Said => {
+                if !client.conn.discard() {
+                    self.drop_client(key);
+                }
+            }
         }
     }
 
@@ -315,27 +384,6 @@ impl Worker {
         }
         client.conn.close();
         self.uncount();
-    }
-
-    /// Ends a client's session if nothing would be lost: the instance stops, or does not want this client any more.
-    pub(super) fn dismiss_client(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if !client.session.is_logged_in() {
-            return self.drop_client(key);
-        }
-        if client.session.is_between_transactions() && client.received.is_empty() {
-            let mut packet = Vec::new();
-            let fault = if self.draining {
-                Fault::Draining
-            } else {
-                Fault::Dismissed
-            };
-            fault.write(&mut packet, 0, Capabilities::PROTOCOL_41);
-            client.conn.write(&packet);
-            self.client_gone(key);
-        }
     }
 
     /// KILL for one of this worker's clients, by a client of this account. Like an account without further rights on a server

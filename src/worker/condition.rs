@@ -69,9 +69,9 @@ impl Condition {
         self.is_offline.swap(offline, Ordering::AcqRel) != offline
     }
 
-    /// The stop has begun; there is no way back.
-    pub fn set_draining(&self) {
-        self.is_draining.store(true, Ordering::Release);
+    /// The stop has begun; there is no way back. Whether that is news.
+    pub fn set_draining(&self) -> bool {
+        !self.is_draining.swap(true, Ordering::AcqRel)
     }
 
     /// A worker has ended because of a fault.
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(condition.readiness(), Readiness::Offline);
         assert!(condition.set_offline(false));
         assert_eq!(condition.readiness(), Readiness::Ready);
-        condition.set_draining();
+        assert!(condition.set_draining() && !condition.set_draining());
         condition.set_offline(false);
         assert_eq!(condition.readiness(), Readiness::Draining);
     }

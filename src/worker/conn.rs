@@ -2,6 +2,7 @@
 //! TLS when there is some. It knows nothing of the protocol.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,9 @@ use socket2::{SockRef, TcpKeepalive};
 
 use super::sys;
 use super::tls::TlsSession;
+
+/// Reads of what nobody wants any more, in one go.
+const DISCARDS_PER_TURN: usize = 64;
 
 /// A stream socket of either family.
 #[derive(Debug)]
@@ -421,6 +425,31 @@ impl Conn {
             self.out = Vec::new();
             self.out_start = 0;
         }
+    }
+
+    /// Tells the peer that nothing more will be said to it, and goes on hearing.
+    pub(super) fn finish_sending(&mut self) {
+        self.close();
+        let _ = match &self.socket {
+            Socket::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Write),
+        };
+    }
+
+    /// Throws away what the peer still says. False when it has ended, or the connection has.
+    pub(super) fn discard(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        for _ in 0..DISCARDS_PER_TURN {
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(n) if n < buffer.len() && !self.peer_closed => return true,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+        // Who says so much after the end has no claim to hear why.
+        false
     }
 
     /// Says goodbye where the protocol has a word for it.

@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 
 use super::conn::Socket;
 use super::timer::Timer;
-use super::{Message, Target, Worker};
+use super::{Message, Worker};
 use crate::session::{Fault, Peer};
 use crate::wire::Capabilities;
 
@@ -93,14 +93,15 @@ impl Listener {
 }
 
 impl Worker {
-    pub(super) fn accept(&mut self, place: usize) {
+    /// Takes in those who wait; whether there may be more.
+    pub(super) fn accept(&mut self, place: usize) -> bool {
         for _ in 0..ACCEPTS_PER_TURN {
             let Some(listener) = self.listeners.get(place) else {
-                return;
+                return false;
             };
             match listener.accept() {
                 Ok((socket, peer)) => self.admit(socket, peer),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -116,7 +117,7 @@ impl Worker {
                     });
                     self.spare = spare();
                     if turned.is_err() {
-                        return;
+                        return false;
                     }
                 }
                 Err(error) => {
@@ -124,16 +125,18 @@ impl Worker {
                     log::warn!("cannot accept clients for now: {error}");
                     self.timers
                         .add(Instant::now() + PAUSE, Timer::Accept(place));
-                    return;
+                    return false;
                 }
             }
         }
-        self.again.push_back(Target::Listener(place));
+        true
     }
 
     fn admit(&mut self, socket: Socket, peer: Peer) {
         let server = &self.live.snapshot.config.server;
+        // Of a balancer's connection the client's address counts, which is yet to be said.
         if let Peer::Ip(ip) = peer
+            && !server.proxy_protocol_from.contains(ip)
             && !server.client_networks.allows(ip)
         {
             return turn_away(socket, &Fault::HostNotAllowed(peer.to_string()));

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use mio::Waker;
 
 use super::conn::Socket;
+use super::drain::Manner;
 use super::gate::Who;
 use super::lend::Moving;
 use super::slots::Key;
@@ -48,7 +49,7 @@ pub enum Message {
     /// Something else is in force.
     Changed,
     /// Stop accepting; end sessions as they become free.
-    Drain,
+    Drain(Manner),
     /// End now.
     Stop,
 }

@@ -18,6 +18,7 @@ mod buffer;
 mod client;
 mod condition;
 mod conn;
+mod drain;
 mod gate;
 mod lend;
 mod lender;
@@ -38,6 +39,7 @@ mod warm;
 pub use backend::is_exhaustion;
 pub use condition::{Condition, Readiness};
 pub use conn::Socket;
+pub use drain::Manner;
 pub use gate::{Gate, Who};
 pub use lend::Moving;
 pub use listener::Listener;
@@ -59,6 +61,7 @@ use mio::{Events, Poll, Registry};
 use self::backend::Backend;
 use self::buffer::Pool;
 use self::client::Client;
+use self::drain::Drain;
 use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
@@ -117,7 +120,7 @@ pub struct Worker {
     client_count: u32,
     /// A descriptor to give up when there are no more, so that a client can be told.
     spare: Option<std::fs::File>,
-    draining: bool,
+    drain: Option<Drain>,
     stopped: bool,
 }
 
@@ -137,6 +140,9 @@ enum Deferred {
     KillDone {
         client: Key,
         killed: Killed,
+    },
+    Denied {
+        client: Key,
     },
     Lent {
         client: Key,
@@ -197,7 +203,7 @@ impl Worker {
             deferred: VecDeque::new(),
             client_count: 0,
             spare: listener::spare(),
-            draining: false,
+            drain: None,
             stopped: false,
         })
     }
@@ -210,6 +216,10 @@ impl Worker {
         let mut events = Events::with_capacity(1024);
         self.now = Instant::now();
         self.timers.add(self.now, Timer::Sweep);
+        if self.drain.is_some() {
+            // It goes on after a panic.
+            self.timers.add(self.now, Timer::Drain);
+        }
         while !self.stopped {
             match self.poll.poll(&mut events, self.wait(self.now)) {
                 Ok(()) => {}
@@ -231,9 +241,6 @@ impl Worker {
                 self.event(event);
             }
             self.fire(self.now);
-            if self.draining && self.clients.len() == 0 {
-                self.stopped = true;
-            }
         }
         Ok(())
     }
@@ -303,7 +310,7 @@ impl Worker {
     fn work(&mut self, target: Target) {
         match target {
             Target::Mailbox => self.read_mailbox(),
-            Target::Listener(place) => self.accept(place),
+            Target::Listener(place) => self.accept_on(place),
             Target::Client(key) => self.work_client(key),
             Target::Backend(key) => self.work_backend(key),
         }
@@ -333,8 +340,8 @@ impl Worker {
                 Message::Lend(moving) => self.receive(*moving),
                 Message::Grant { who, host } => self.use_grant(who, host),
                 Message::Serve(host) => self.serve_others(host),
+                Message::Drain(manner) => self.begin_drain(manner),
                 Message::Changed => {}
-                Message::Drain => self.drain(),
                 Message::Stop => self.stopped = true,
             }
             self.settle_deferred();
@@ -370,6 +377,7 @@ impl Worker {
                         session.on_write_refused(cx, host, out)
                     });
                 }
+                Deferred::Denied { client } => self.tell_denial(client),
                 Deferred::KillDone { client, killed } => {
                     self.tell(client, |session, _, _, out| {
                         if killed == Killed::NotOwner {
@@ -397,6 +405,7 @@ impl Worker {
                         self.drop_client(key);
                     }
                 }
+                Timer::Denial(key) => self.tell_denial(key),
                 Timer::Linger(key) => {
                     if self
                         .clients
@@ -429,25 +438,10 @@ impl Worker {
                     self.sweep();
                     self.timers.add(now + SWEEP, Timer::Sweep);
                 }
-                Timer::Accept(place) => self.accept(place),
-                Timer::Drain => self.stopped = true,
+                Timer::Accept(place) => self.accept_on(place),
+                Timer::Drain => self.drain_tick(),
             }
             self.settle_deferred();
-        }
-    }
-
-    fn drain(&mut self) {
-        self.draining = true;
-        for mut listener in std::mem::take(&mut self.listeners) {
-            listener.deregister(self.poll.registry());
-        }
-        let now = Instant::now();
-        self.timers.add(
-            now + self.live.snapshot.config.server.drain_timeout,
-            Timer::Drain,
-        );
-        for key in self.clients.keys() {
-            self.dismiss_client(key);
         }
     }
 }

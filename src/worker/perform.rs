@@ -1,6 +1,7 @@
 //! Carrying out what a session asks for.
 
 use super::backend::Purpose;
+use super::client::Farewell;
 use super::slots::Key;
 use super::{Deferred, Killed, Message, Worker};
 use crate::session::{Access, Output, Parting, Role, worker_of};
@@ -14,6 +15,7 @@ impl Worker {
         let mut outputs = std::mem::take(&mut self.outputs);
         // Ranges count from the client's first byte as the session saw it, so consuming waits for the end.
         let mut consumed = 0;
+        let mut is_told = false;
         for output in outputs.list.drain(..) {
             match output {
                 Output::ForwardToBackend {
@@ -61,6 +63,7 @@ impl Worker {
                     }
                 }
                 Output::SendToClient(range) => {
+                    is_told = true;
                     if let Some(client) = self.clients.get_mut(key) {
                         client
                             .conn
@@ -75,12 +78,19 @@ impl Worker {
                     self.close_backend_of(key, role, parting);
                 }
                 Output::StartTls => self.start_client_tls(key, &mut consumed),
+                Output::Denied => self.put_denial_off(key),
                 Output::LoggedIn(account) => {
                     log::trace!("a client logged in as account {account}");
                 }
                 Output::DefaultsChanged { role } => self.retire_connections(key, role),
                 Output::CloseClient => {
                     // The turn that follows sees that the session is over.
+                    if let Some(client) = self.clients.get_mut(key)
+                        && is_told
+                        && client.farewell == Farewell::None
+                    {
+                        client.farewell = Farewell::Due;
+                    }
                 }
                 Output::Kill { id, query_only } => self.kill(key, id, query_only),
             }

@@ -1,14 +1,15 @@
-//! What all workers and control see: published values and counters. No locks but those of `gate`.
+//! What all workers and control see: published values and counters. No locks but those of `gate` and of failed log-ins.
 
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
 use super::condition::Condition;
 use super::live::Live;
 use super::mailbox::{Mailbox, Message};
+use crate::auth::Failures;
 use crate::pool::Offer;
 
 /// See the module's words.
@@ -24,6 +25,14 @@ pub struct Shared {
     pub loads: Vec<AtomicUsize>,
     /// Each worker's mailbox.
     pub mailboxes: Vec<Mailbox>,
+    /// Where the moments of what workers share are counted from.
+    pub started: std::time::Instant,
+    /// Wrong passwords. The lock is taken by log-ins that fail.
+    pub failures: Mutex<Failures>,
+    /// Workers that accept clients.
+    pub accepting: AtomicUsize,
+    /// Clients that the end of a drain took out of what they were doing.
+    pub cut_off: AtomicUsize,
     /// Whether this instance wants clients.
     pub condition: Condition,
 }
@@ -38,6 +47,10 @@ impl Shared {
             applied: mailboxes.iter().map(|_| AtomicU64::new(version)).collect(),
             offer: ArcSwap::from_pointee(offer),
             loads: mailboxes.iter().map(|_| AtomicUsize::new(0)).collect(),
+            started: std::time::Instant::now(),
+            failures: Mutex::default(),
+            accepting: AtomicUsize::new(mailboxes.len()),
+            cut_off: AtomicUsize::new(0),
             mailboxes,
             condition: Condition::default(),
         }

@@ -13,6 +13,8 @@ use crate::pool::HostId;
 pub(super) enum Timer {
     /// A client has not logged in.
     Login(Key),
+    /// A client whose log-in has failed is to be told.
+    Denial(Key),
     /// A client that was told goodbye has not taken it.
     Linger(Key),
     /// A server connection is not ready.
@@ -29,7 +31,7 @@ pub(super) enum Timer {
     Sweep,
     /// Accepting was paused for want of descriptors.
     Accept(usize),
-    /// Draining has taken too long.
+    /// A drain goes on.
     Drain,
 }
 

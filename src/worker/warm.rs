@@ -38,7 +38,7 @@ const USUAL_CHARSET: u16 = 45;
 impl Worker {
     /// Opens connections to hosts that have fewer than `min_idle`.
     pub(super) fn warm(&mut self) {
-        if self.index != 0 || self.draining || self.now < self.warm_after {
+        if self.index != 0 || self.drain.is_some() || self.now < self.warm_after {
             return;
         }
         let live = self.live.clone();

@@ -25,12 +25,19 @@ impl Atlas {
         Self::try_start(config, &[]).unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
     }
 
+    /// The same for one that awaits a balancer's header before it greets.
+    pub fn start_behind(config: impl Into<String>) -> Self {
+        let program = Command::new(env!("CARGO_BIN_EXE_atlas"));
+        Self::spawn(config, program, b"PROXY UNKNOWN\r\n")
+            .unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
+    }
+
     /// The same with a limit of open files, which Atlas cannot raise.
     pub fn start_limited(config: impl Into<String>, open_files: usize) -> Self {
         let mut shell = Command::new("sh");
         let script = format!("ulimit -n {open_files}; exec \"$0\" \"$@\"");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_atlas")]);
-        Self::spawn(config, shell).unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
+        Self::spawn(config, shell, b"").unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
     }
 
     /// The same with environment variables; what it wrote to its log when it ends instead.
@@ -40,10 +47,14 @@ impl Atlas {
     ) -> Result<Self, String> {
         let mut program = Command::new(env!("CARGO_BIN_EXE_atlas"));
         program.envs(variables.iter().copied());
-        Self::spawn(config, program)
+        Self::spawn(config, program, b"")
     }
 
-    fn spawn(config: impl Into<String>, mut program: Command) -> Result<Self, String> {
+    fn spawn(
+        config: impl Into<String>,
+        mut program: Command,
+        header: &[u8],
+    ) -> Result<Self, String> {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let (address, reservation) = reserve_port();
         let config = fill_in(&config.into(), address, dir.path());
@@ -65,7 +76,7 @@ impl Atlas {
         };
         let end = Instant::now() + Duration::from_secs(20);
         loop {
-            match Wire::greet(address) {
+            match Wire::greet_behind(address, header, header.len()) {
                 Ok(_) | Err(Refused::Error { .. }) => return Ok(atlas),
                 Err(_) => {}
             }

@@ -85,6 +85,20 @@ impl Wire {
         Self::start(Link::new(Stream::Tcp(stream)), false, timeout)
     }
 
+    /// The same behind what a balancer sends first; it goes out in two pieces, cut at this place.
+    pub fn greet_behind(address: SocketAddr, header: &[u8], cut: usize) -> Result<Self, Refused> {
+        let stream = TcpStream::connect(address).map_err(|e| Refused::Connect(e.to_string()))?;
+        stream.set_nodelay(true).expect("TCP_NODELAY");
+        let mut link = Link::new(Stream::Tcp(stream));
+        let (first, rest) = header.split_at(cut.min(header.len()));
+        link.write(first)?;
+        if !rest.is_empty() {
+            std::thread::sleep(Duration::from_millis(2));
+            link.write(rest)?;
+        }
+        Self::start(link, false, TIMEOUT)
+    }
+
     fn start(mut link: Link, unix: bool, timeout: Duration) -> Result<Self, Refused> {
         link.set_timeout(timeout);
         let greeting = link.read()?.in_part(Part::Greeting);

@@ -228,6 +228,7 @@ impl World {
                     let delay = self.rng.between(10, 3000) as u64;
                     self.after(delay, Event::TlsReady(place));
                 }
+                Output::Denied => self.deferred.push_back(Deferred::Denied { client: place }),
                 Output::LoggedIn(_) | Output::CloseClient => {}
                 Output::Kill { id, query_only } => {
                     assert!(!query_only, "no script kills statements only");
@@ -427,6 +428,12 @@ impl World {
                     self.tell(client, &mut [], |session, cx, _, _, out| {
                         session.on_write_refused(cx, host, out);
                     });
+                }
+                Deferred::Denied { client } => {
+                    self.tell(client, &mut [], |session, _, _, _, out| {
+                        session.on_denial(out);
+                    });
+                    self.work_client(client);
                 }
                 Deferred::KillDone { client, found } => {
                     self.tell(client, &mut [], |session, _, _, _, out| {

@@ -63,6 +63,9 @@ pub enum Deferred {
         client: usize,
         found: bool,
     },
+    Denied {
+        client: usize,
+    },
 }
 
 #[derive(Debug)]

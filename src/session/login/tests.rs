@@ -9,7 +9,7 @@ use self::client::{APP, Client, FRESH, NONCE, Says, proof};
 use super::*;
 use crate::pool::HostId;
 use crate::session::Wants;
-use crate::wire::Status;
+use crate::wire::{Greeting, Status};
 
 const SIZES: [usize; 6] = [1, 2, 3, 5, 40, 1000];
 

@@ -106,12 +106,15 @@ impl Client {
                     consumed = self.received.len();
                 }
                 Output::Open { role, .. } => self.opens.push(role),
-                Output::LoggedIn(_) | Output::Release { .. } => {}
+                Output::LoggedIn(_) | Output::Release { .. } | Output::Denied => {}
                 Output::CloseClient => self.closed = true,
                 other => panic!("not part of a log-in: {other:?}"),
             }
         }
         self.received.drain(..consumed.min(self.received.len()));
+        if self.session.denial().is_some() {
+            self.tell(|session, _, _, out| session.on_denial(out));
+        }
     }
 
     /// The bytes arrive, `size` at a time.
