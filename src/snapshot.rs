@@ -51,6 +51,8 @@ pub struct Account {
     pub shares: bool,
     /// Networks that its clients may come from.
     pub networks: config::Networks,
+    /// Clients at a time; 0 for no limit of its own.
+    pub max_connections: usize,
     /// It is configured no more: nobody logs in, and who did is to go.
     pub is_gone: bool,
 }
@@ -258,6 +260,7 @@ impl Snapshot {
             causal: user.causal,
             shares: user.sharing == config::Sharing::Transaction,
             networks: user.networks,
+            max_connections: user.max_connections,
             is_gone: false,
         };
         let known = self.accounts.iter().position(|a| a.name == account.name);

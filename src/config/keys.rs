@@ -113,7 +113,7 @@ pub const KEYS: &[Key] = &[
     key("users.read_from", r#""replica""#, Yes, "where plain reads go: `replica`, `primary`, or `replica-only` (they fail when no replica may serve them)"),
     key("users.sharing", r#""transaction""#, Yes, "when a server connection may be given to another client: after each `transaction`, or after the `session`"),
     key("users.causal", r#""off""#, Yes, "reads see earlier writes: `off`; `window:500ms` (after a write the session's reads go to the primary for that long); `session` (after its first write, all of them); `global` (always)"),
-    key("users.max_connections", "0", AsDefault, "clients of the account at a time; 0 for no limit of its own"),
+    key("users.max_connections", "0", Yes, "clients of the account at a time; 0 for no limit of its own"),
     key("users.limits.rate", "0", AsDefault, "statements a second; 0 for no limit"),
     key("users.limits.concurrency", "0", AsDefault, "statements at a time; 0 for no limit"),
     key("users.limits.statement_timeout", r#""0s""#, AsDefault, "a statement is ended after this; `0s` for never"),

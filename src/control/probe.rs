@@ -385,6 +385,7 @@ impl Prober {
     fn keep(&mut self, connection: Connection, findings: &Findings) {
         let mut facts = connection.facts.clone();
         facts.ansi_quotes = findings.ansi_quotes;
+        facts.init_connect = findings.init_connect;
         if let Some(timeout) = findings.wait_timeout {
             self.live.hosts.get(self.host).set_wait_timeout(timeout);
         }

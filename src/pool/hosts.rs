@@ -26,6 +26,8 @@ pub struct ServerFacts {
     pub plugin: Vec<u8>,
     /// Whether its default sql_mode makes `"` an identifier quote; `None` until it was asked.
     pub ansi_quotes: Option<bool>,
+    /// It says something of its own to each new connection (the global `init_connect`), which a reset does not repeat.
+    pub init_connect: bool,
 }
 
 impl ServerFacts {
@@ -39,6 +41,7 @@ impl ServerFacts {
             status: greeting.status,
             plugin: greeting.plugin.to_vec(),
             ansi_quotes: None,
+            init_connect: false,
         }
     }
 
@@ -122,6 +125,7 @@ impl Default for Offer {
                 status: Status::AUTOCOMMIT,
                 plugin: Vec::new(),
                 ansi_quotes: None,
+                init_connect: false,
             },
         }
     }

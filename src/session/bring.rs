@@ -41,6 +41,11 @@ impl Session {
         if same && !self.has_other_flags(known) && !(with_id && self.has_other_id(known)) {
             return true;
         }
+        if known.begins_with_more && known.history.begins_anew_for(self.state.history()) {
+            self.drop_link(role, out);
+            self.open(role, out);
+            return false;
+        }
         self.bring_with(role, with_id, out)
     }
 

@@ -120,6 +120,15 @@ impl History {
         !resets
     }
 
+    /// Whether [`Self::bring`] wants what a log-in gives.
+    pub(super) fn begins_anew_for(&self, wanted: &Self) -> bool {
+        let mut begins = false;
+        self.bring(wanted, &mut |say| {
+            begins |= matches!(say, Say::Reset { restore: true });
+        });
+        begins
+    }
+
     /// Bytes that its replays take.
     pub(super) fn bytes(&self) -> usize {
         self.entries.iter().map(|e| e.replay.len()).sum()

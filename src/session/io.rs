@@ -44,10 +44,16 @@ pub struct Ask {
     pub same: Option<u64>,
 }
 
-/// Who has idle server connections to give.
+/// Who has idle server connections to give, and counts clients.
 pub trait Lend {
     /// Gives one, if one is there at once.
     fn lend(&mut self, ask: &Ask) -> Option<Box<Known>>;
+
+    /// Counts the client as one of this account (an index into the snapshot's) from here on. False when the account has as many as
+    /// it may.
+    fn admit(&mut self, _account: usize) -> bool {
+        true
+    }
 }
 
 /// Nobody has.

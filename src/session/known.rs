@@ -30,6 +30,8 @@ pub struct Known {
     pub(super) history: Arc<History>,
     /// What brings back of the log-in what COM_RESET_CONNECTION forgets.
     pub(super) after_reset: Vec<Box<[u8]>>,
+    /// The server said more to it at its log-in than can be said again: only another one is like new.
+    pub(super) begins_with_more: bool,
     /// What LAST_INSERT_ID() gives; `None` when that is not known.
     pub(super) insert_id: Option<u64>,
     /// COM_SET_OPTION's state.
@@ -57,6 +59,7 @@ impl Known {
             version: ready.facts.version_number(),
             history: Arc::new(History::after_login(schema)),
             after_reset: after_reset(&shape, &ready.facts),
+            begins_with_more: false,
             insert_id: Some(0),
             multi_statements: ready.capabilities.contains(Capabilities::MULTI_STATEMENTS),
             statements: Cache::default(),
@@ -72,6 +75,11 @@ impl Known {
             has_schema: self.history.schema().is_some(),
             ..self.shape
         }
+    }
+
+    /// Notes whether the server has an `init_connect`.
+    pub fn set_begins_with_more(&mut self, begins_with_more: bool) {
+        self.begins_with_more = begins_with_more;
     }
 
     /// Gives it the number of its next use.

@@ -316,6 +316,13 @@ impl Session {
             // Since it was asked for its password.
             return self.refuse_and_close(&Fault::Dismissed, seq, out);
         }
+        if !cx.lender.admit(index) {
+            let fault = Fault::TooManyForAccount {
+                user: String::from_utf8_lossy(&login.user).into_owned(),
+                limit: account.max_connections,
+            };
+            return self.refuse_and_close(&fault, seq, out);
+        }
         self.account = index;
         self.shares = account.shares;
         self.identity.user = std::mem::take(&mut login.user);

@@ -82,6 +82,14 @@ pub(super) enum Purpose {
 }
 
 impl Worker {
+    /// What is known of a connection whose log-in is through.
+    pub(super) fn known_of(&self, made: &Made, host: HostId, ready: &Ready) -> Box<Known> {
+        let mut known = made.known(host, ready);
+        let facts = self.live.hosts.get(host).facts();
+        known.set_begins_with_more(facts.is_some_and(|facts| facts.init_connect));
+        known
+    }
+
     pub(super) fn is_primary(&self, host: HostId) -> bool {
         self.live.hosts.get(host).leads()
     }

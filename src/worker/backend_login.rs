@@ -100,7 +100,7 @@ impl Worker {
                     Purpose::Leaving => {}
                     Purpose::Idle => {
                         if let Some(made) = made {
-                            self.set_idle(key, made.known(host, &ready));
+                            self.set_idle(key, self.known_of(&made, host, &ready));
                         }
                     }
                     Purpose::Session {
@@ -119,7 +119,7 @@ impl Worker {
                         let Some(made) = made else {
                             return;
                         };
-                        let mut known = made.known(host, &ready);
+                        let mut known = self.known_of(&made, host, &ready);
                         self.serials += 1;
                         known.set_serial(self.serials);
                         self.tell(client, |session, _, _, out| {

@@ -34,6 +34,8 @@ pub(super) struct Client {
     pub(super) tickets: [u64; 2],
     /// Where it waits, for each of them.
     pub(super) waits_at: [Option<HostId>; 2],
+    /// The account as one of whose clients it counts.
+    pub(super) admitted: Option<usize>,
     /// It is to go as soon as nothing would be lost: its account or address is configured no more.
     pub(super) is_dismissed: bool,
     /// It is listed as having a connection on call.
@@ -93,6 +95,7 @@ impl Worker {
             cut_at: None,
             tickets: [0; 2],
             waits_at: [None; 2],
+            admitted: None,
             is_dismissed: false,
             on_call: [false; 2],
             chosen: None,
@@ -157,6 +160,7 @@ impl Worker {
             client: key,
             lent: [None; 2],
             chosen: None,
+            admitted: client.admitted,
             dead: Vec::new(),
         };
         let mut cx = Cx {
@@ -175,7 +179,11 @@ impl Worker {
             &mut self.outputs,
         );
         let Lender {
-            lent, chosen, dead, ..
+            lent,
+            chosen,
+            admitted,
+            dead,
+            ..
         } = lender;
         for (place, lent) in client.backends.iter_mut().zip(lent) {
             if lent.is_some() {
@@ -183,6 +191,7 @@ impl Worker {
             }
         }
         client.chosen = chosen;
+        client.admitted = admitted;
         for key in dead {
             self.drop_backend(key, Parting::Silent);
         }
@@ -383,6 +392,7 @@ impl Worker {
             self.leave_line(key, client.tickets, self.live.gates.len());
         }
         client.conn.close();
+        self.live.uncount_client(client.admitted);
         self.uncount();
     }
 

@@ -1,5 +1,6 @@
 //! A worker's idle connections as sessions see them: what can be lent at once.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::Live;
@@ -28,6 +29,8 @@ pub(super) struct Lender<'w> {
     pub(super) lent: [Option<Key>; 2],
     /// The replica that has been chosen, when it had no idle connection.
     pub(super) chosen: Option<HostId>,
+    /// The account as one of whose clients the client counts.
+    pub(super) admitted: Option<usize>,
     /// Connections that turned out to be dead.
     pub(super) dead: Vec<Key>,
 }
@@ -53,6 +56,28 @@ impl Lend for Lender<'_> {
             self.chosen = Some(host);
         }
         None
+    }
+
+    fn admit(&mut self, account: usize) -> bool {
+        if self.admitted == Some(account) {
+            return true;
+        }
+        let (Some(count), Some(entry)) = (
+            self.live.clients.get(account),
+            self.live.snapshot.accounts.get(account),
+        ) else {
+            return false;
+        };
+        let max = match entry.max_connections {
+            0 => usize::MAX,
+            max => max,
+        };
+        let one_more = |n: usize| (n < max).then_some(n + 1);
+        if count.fetch_update(Relaxed, Relaxed, one_more).is_err() {
+            return false;
+        }
+        self.live.uncount_client(self.admitted.replace(account));
+        true
     }
 }
 

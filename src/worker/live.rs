@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::gate::Gate;
 use super::tls::{BackendTls, ServerTls};
@@ -19,6 +20,8 @@ pub struct Live {
     pub hosts: Hosts,
     /// The way to each host. The same objects for the process's life.
     pub gates: Vec<Arc<Gate>>,
+    /// Clients of each account, in the snapshot's order. The same objects for the process's life.
+    pub clients: Vec<Arc<AtomicUsize>>,
     /// TLS towards clients and servers.
     pub tls: Tls,
 }
@@ -36,7 +39,7 @@ impl Live {
     /// What a process begins with.
     #[must_use]
     pub fn new(snapshot: Snapshot, tls: Tls, workers: usize) -> Self {
-        let live = Self::grown(snapshot, tls, &Hosts::default(), &[], workers);
+        let live = Self::grown(snapshot, tls, &Hosts::default(), &[], &[], workers);
         for host in live.present() {
             live.hosts.get(host).set_leads(live.snapshot.leads(host));
         }
@@ -46,7 +49,8 @@ impl Live {
     /// What comes after this: state of hosts that are there already goes on.
     #[must_use]
     pub fn next(&self, snapshot: Snapshot, tls: Tls, workers: usize) -> Self {
-        Self::grown(snapshot, tls, &self.hosts, &self.gates, workers)
+        let clients = &self.clients;
+        Self::grown(snapshot, tls, &self.hosts, &self.gates, clients, workers)
     }
 
     fn grown(
@@ -54,12 +58,15 @@ impl Live {
         tls: Tls,
         hosts: &Hosts,
         gates: &[Arc<Gate>],
+        clients: &[Arc<AtomicUsize>],
         workers: usize,
     ) -> Self {
         let added = snapshot.hosts.get(hosts.len()..).unwrap_or_default();
         let hosts = hosts.with(added.iter().map(|host| address(&host.address)));
         let mut gates = gates.to_vec();
         gates.extend((gates.len()..hosts.len()).map(|_| Arc::new(Gate::new(workers))));
+        let mut clients = clients.to_vec();
+        clients.resize_with(snapshot.accounts.len(), Arc::default);
         for gate in &gates {
             gate.set_bounds(&snapshot.config.pool);
         }
@@ -67,6 +74,7 @@ impl Live {
             snapshot,
             hosts,
             gates,
+            clients,
             tls,
         }
     }
@@ -76,6 +84,13 @@ impl Live {
     pub fn is_out(&self, host: HostId) -> bool {
         let entry = self.snapshot.hosts.get(host.index());
         entry.is_none_or(|entry| entry.is_gone) || self.hosts.get(host).is_offline()
+    }
+
+    /// A client is not one of this account's any more.
+    pub(super) fn uncount_client(&self, account: Option<usize>) {
+        if let Some(count) = account.and_then(|account| self.clients.get(account)) {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// The keys of the hosts that are configured.

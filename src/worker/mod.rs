@@ -248,7 +248,9 @@ impl Worker {
     /// Puts the worker back to a known state after a panic: its clients are lost, its listeners and mailbox go on. Nothing
     /// is shared with other workers but published values and counters, so they are not concerned.
     pub fn recover(&mut self) {
-        self.clients = Slots::default();
+        for client in self.clients.drain() {
+            self.live.uncount_client(client.admitted);
+        }
         for backend in self.backends.drain() {
             if backend.is_counted
                 && let Some(gate) = self.live.gates.get(backend.host.index())

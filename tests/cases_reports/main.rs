@@ -3,7 +3,8 @@
 //!
 //! `route` where statements go · `transaction`, `transaction_forms` what is in a transaction and what ends it · `session`, `variables`
 //! the state of a session on its two connections · `prepared`, `prepared_sizes` statements of the binary protocol · `login`, `rotation`,
-//! `tls` the way in and the way to the servers · `listen` who may come, and where to · `packets` framing, errors, long replies · `kill` ·
+//! `tls` the way in and the way to the servers · `listen` who may come, and where to · `packets` framing, errors, long replies · `kill` · `pools`
+//! connections that are too many, lost or stale ·
 //! `broken`, `dying` servers that say nonsense, hang or die, played by a script · `security` what must not leak or be slipped past
 
 #[path = "../common/mod.rs"]
@@ -15,6 +16,7 @@ mod kill;
 mod listen;
 mod login;
 mod packets;
+mod pools;
 mod prepared;
 mod prepared_sizes;
 mod raw_login;

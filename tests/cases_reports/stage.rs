@@ -103,6 +103,15 @@ impl Stage {
         self.root().query(&sql).cell().parse().expect("a number")
     }
 
+    /// Connections of the clients' account that are in a transaction on the primary.
+    pub(crate) fn open_transactions(&self) -> u64 {
+        let sql = format!(
+            "SELECT COUNT(*) FROM information_schema.innodb_trx AS x JOIN information_schema.processlist AS p ON x.trx_mysql_thread_id = p.id WHERE p.db = '{}'",
+            self.schema
+        );
+        self.root().query(&sql).cell().parse().expect("a number")
+    }
+
     /// What the clients' server connections did since the last question.
     pub(crate) fn trail(&self) -> Vec<Seen> {
         self.trail.borrow_mut().statements()

@@ -118,6 +118,7 @@ impl World {
             ansi_quotes: rng
                 .one_in(2)
                 .then_some(defaults.sql_mode.contains("ANSI_QUOTES")),
+            init_connect: false,
         };
         let mut databases = Databases::default();
         databases.names.insert("t1".to_owned());

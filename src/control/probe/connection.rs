@@ -54,6 +54,8 @@ pub(super) enum Answer {
 pub(super) struct Findings {
     /// Whether the server's default sql_mode makes `"` an identifier quote; `None` when it does not say.
     pub(super) ansi_quotes: Option<bool>,
+    /// Whether it says something of its own to each new connection.
+    pub(super) init_connect: bool,
     /// After how long it closes idle connections, when it was asked.
     pub(super) wait_timeout: Option<Duration>,
     /// Its replication, if it was asked, and why it does not tell.
@@ -136,22 +138,24 @@ impl Connection {
         asks_replication: bool,
         deadline: Instant,
     ) -> Result<Findings, Fault> {
-        let ansi_quotes = match self.ask("SELECT @@global.sql_mode", deadline)? {
-            Answer::Rows(_, rows) => rows
-                .into_iter()
-                .next()
-                .and_then(|row| row.into_iter().next().flatten())
-                .map(|mode| {
+        let settings = "SELECT @@global.sql_mode, @@global.init_connect";
+        let (mut ansi_quotes, mut init_connect) = (None, false);
+        match self.ask(settings, deadline)? {
+            Answer::Rows(_, rows) => {
+                let mut row = rows.into_iter().next().unwrap_or_default().into_iter();
+                ansi_quotes = row.next().flatten().map(|mode| {
                     mode.split(|b| *b == b',')
                         .any(|word| word.eq_ignore_ascii_case(b"ANSI_QUOTES"))
-                }),
+                });
+                init_connect = row.next().flatten().is_some_and(|text| !text.is_empty());
+            }
             // Of a server that is about to go.
             Answer::Refused {
                 code: super::SHUTDOWN,
                 message,
             } => return Err(Fault::Down(message)),
-            Answer::Refused { .. } | Answer::Done => None,
-        };
+            Answer::Refused { .. } | Answer::Done => {}
+        }
         let wait_timeout = if std::mem::replace(&mut self.knows_timeout, true) {
             None
         } else {
@@ -181,6 +185,7 @@ impl Connection {
         };
         Ok(Findings {
             ansi_quotes,
+            init_connect,
             wait_timeout,
             replication,
         })
