@@ -120,11 +120,14 @@ lay() {
     if [[ $run = /dev/shm/* ]]; then cp -a "$blank" "$data"
     else cp -a "$blank" "$node/data"; ln -s "$node/data" "$data"; fi
     rm -f "$data/.ok"
+    # A starting server clears its folder for temporary tables: one that others have too would lose theirs.
+    mkdir "$data.tmp"
+    chown --reference="$data/" "$data.tmp"
     echo "$port" >"$node/port"
     # The path of a socket is limited to 107 bytes: it lies beside the data, not in the state folder.
     "${kind}_command" "$role" "$port"
     COMMAND+=("${AS_USER[@]}" --datadir="$data" --port="$port" --bind-address=127.0.0.1 --socket="$run/$name.sock"
-      --pid-file="$run/$name.pid" --tmpdir=/tmp --report-host=127.0.0.1 --report-port="$port" --sync-binlog=0
+      --pid-file="$run/$name.pid" --tmpdir="$data.tmp" --report-host=127.0.0.1 --report-port="$port" --sync-binlog=0
       --log-bin-trust-function-creators=ON --max-connections=2000 --max-connect-errors=1000000000 --back-log=2000
       --open-files-limit=16384 --table-open-cache=1024 --max-allowed-packet=64M
       --general-log=ON --general-log-file="$node/general.log" --log-output=FILE --log-error="$node/error.log"
