@@ -321,3 +321,132 @@ impl Snapshot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(groups: &str, users: &[&str]) -> Config {
+        let mut text = groups.to_owned();
+        for user in users {
+            text.push_str(&format!("[[users]]\n{user}\n"));
+        }
+        config::load(&text, "atlas.toml", &|_| None).unwrap_or_else(|p| panic!("{p:?}\n{text}"))
+    }
+
+    fn group(name: &str, primary: &str, replicas: &[&str]) -> String {
+        let quoted: Vec<String> = replicas.iter().map(|r| format!("\"{r}:1\"")).collect();
+        format!(
+            "[[groups]]\nname = \"{name}\"\nprimary = \"{primary}:1\"\nreplicas = [{}]\n",
+            quoted.join(", ")
+        )
+    }
+
+    const U: &str = "name = \"u\"\npassword = \"x\"\ngroup = \"a\"";
+    const V: &str = "name = \"v\"\npassword = \"x\"\ngroup = \"a\"";
+
+    /// What is in a snapshot, places and all: groups with their hosts, accounts with theirs.
+    fn shown(snapshot: &Snapshot) -> (Vec<String>, Vec<String>) {
+        let host = |id: HostId| format!("{}@{}", snapshot.hosts[id.index()].address, id.0);
+        let groups = snapshot.groups.iter().map(|group| {
+            let replicas: Vec<String> = group.replicas.iter().map(|r| host(r.0)).collect();
+            let primary = group.primary.map_or_else(|| "none".to_owned(), host);
+            let gone = if group.is_gone { " gone" } else { "" };
+            format!("{} {primary} [{}]{gone}", group.name, replicas.join(" "))
+        });
+        let accounts = snapshot.accounts.iter().map(|account| {
+            let name = String::from_utf8_lossy(&account.name).into_owned();
+            let gone = if account.is_gone { " gone" } else { "" };
+            format!("{name} {} {}{gone}", account.group, account.backend[0].id)
+        });
+        (groups.collect(), accounts.collect())
+    }
+
+    #[test]
+    fn places_are_for_ever() {
+        let both = |a: &str, b: &str| format!("{a}{b}");
+        let first = Snapshot::new(config(
+            &both(&group("a", "p", &["r", "s"]), &group("b", "p", &[])),
+            &[U, V],
+        ));
+        assert_eq!(
+            shown(&first),
+            (
+                vec!["a p:1@0 [r:1@1 s:1@2]".to_owned(), "b p:1@3 []".to_owned()],
+                vec!["u 0 0".to_owned(), "v 0 1".to_owned()]
+            )
+        );
+        // Another order, a host less, one more, a group and an account less.
+        let second = first
+            .next(
+                config(&group("a", "r", &["t", "p"]), &[V]),
+                &Roles::default(),
+            )
+            .unwrap();
+        assert_eq!(
+            shown(&second),
+            (
+                vec![
+                    "a r:1@1 [t:1@4 p:1@0]".to_owned(),
+                    "b none [] gone".to_owned()
+                ],
+                vec!["u 0 0 gone".to_owned(), "v 0 1".to_owned()]
+            )
+        );
+        let gone: Vec<bool> = second.hosts.iter().map(|host| host.is_gone).collect();
+        assert_eq!(gone, [false, false, true, true, false]);
+        assert_eq!(
+            (second.version, second.account(b"u"), second.account(b"v")),
+            (2, None, Some(1))
+        );
+        assert!(!second.has_backend(0) && second.has_backend(1) && !second.has_backend(2));
+        // Back again: all at their places, and nothing grew.
+        let third = second
+            .next(
+                config(
+                    &both(&group("b", "p", &[]), &group("a", "p", &["s", "r"])),
+                    &[V, "name = \"u\"\npassword = \"y\"\ngroup = \"b\""],
+                ),
+                &Roles::default(),
+            )
+            .unwrap();
+        assert_eq!(
+            shown(&third),
+            (
+                vec!["a p:1@0 [s:1@2 r:1@1]".to_owned(), "b p:1@3 []".to_owned()],
+                // Another password makes other connections.
+                vec!["u 1 2".to_owned(), "v 0 1".to_owned()]
+            )
+        );
+        assert_eq!(third.hosts.len(), 5);
+    }
+
+    #[test]
+    fn a_host_that_is_primary_and_replica_is_one() {
+        let snapshot = Snapshot::new(config(&group("a", "p", &["p", "r"]), &[U]));
+        assert_eq!(shown(&snapshot).0, ["a p:1@0 [p:1@0 r:1@1]"]);
+        let members: Vec<HostId> = snapshot.groups[0].members().collect();
+        assert_eq!(members, [HostId(0), HostId(1)]);
+    }
+
+    #[test]
+    fn roles_go_before_the_configuration() {
+        let first = Snapshot::new(config(&group("a", "p", &["r", "s"]), &[U]));
+        let address = |name: &str| HostAddress::Name(name.to_owned(), 1);
+        let with = |primary: Option<&str>, fenced: &[&str]| {
+            let roles = GroupRoles {
+                primary: primary.map(address),
+                fenced: fenced.iter().map(|name| address(name)).collect(),
+            };
+            let roles = Roles([("a".to_owned(), roles)].into());
+            let next = first.next(first.config.clone(), &roles).unwrap();
+            assert!(next.groups[0].primary.is_none_or(|host| next.leads(host)));
+            shown(&next).0[0].clone()
+        };
+        assert_eq!(with(Some("s"), &[]), "a s:1@2 [p:1@0 r:1@1]");
+        assert_eq!(with(Some("s"), &["p"]), "a s:1@2 [r:1@1]");
+        assert_eq!(with(None, &[]), "a none [p:1@0 r:1@1 s:1@2]");
+        assert_eq!(with(Some("elsewhere"), &[]), "a none [p:1@0 r:1@1 s:1@2]");
+        assert_eq!(with(Some("p"), &["r", "s"]), "a p:1@0 []");
+    }
+}
