@@ -5,9 +5,9 @@
 //!
 //! ```text
 //! main ─ cli ─ server                    assembly, no logic
-//! control                                checks, signals, files, HTTP (own threads)
+//! control                                checks, signals, files, HTTP, the admin port (own threads)
 //! worker                                 data-plane shell: sockets, clock, TLS; one event loop a thread
-//! snapshot  session  pool  route         pure decisions
+//! snapshot  session  pool  route  admin  pure decisions
 //! wire  sql  auth  config  metrics  import   pure formats and values
 //! ```
 //!
@@ -37,6 +37,7 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod admin;
 pub mod auth;
 pub mod cli;
 pub mod config;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use mio::{Poll, Waker};
 
 use crate::config::{Config, ListenAddress, PinWorkers};
-use crate::control::{Checks, Desk, Loaded, http, notify, read_tls, signal};
+use crate::control::{Checks, Desk, Loaded, admin, http, notify, read_tls, signal};
 use crate::pool::Offer;
 use crate::snapshot::Snapshot;
 use crate::worker::{
@@ -85,6 +85,7 @@ fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
     };
     let (tcp, unix, sockets) = bind(&config, count)?;
     let http = config.server.http_listen.map(http::bind).transpose()?;
+    let admin = config.server.admin_listen.map(admin::bind).transpose()?;
     let snapshot = Snapshot::new(config);
     let tls = read_tls(&snapshot)?;
     let mut polls = Vec::new();
@@ -103,6 +104,9 @@ fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
         http::start(listener, shared.clone())?;
     }
     let forced = Arc::new(AtomicBool::new(false));
+    if let Some(listener) = admin {
+        admin::start(listener, shared.clone(), desk.clone(), forced.clone())?;
+    }
     signal::start(shared.clone(), desk, forced.clone())?;
     first_checks(&shared, &checks)?;
     let mut unix = Some(unix);

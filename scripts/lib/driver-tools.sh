@@ -46,6 +46,20 @@ driver_mariadb-terminal() {
   fi
 }
 
+# What an operator types at the admin port of Atlas, with what the client asks by itself when it starts.
+admin_cli() { # TOOL ARGS
+  local out=$SCRATCH/admin.out
+  printf 'status\nSELECT * FROM backends;\nuse other\nset names utf8mb4;\nshow pools;\nwarnings\n' |
+    "$@" --table --comments "$SCHEMA" >"$out" 2>&1 || { cat "$out"; return 1; }
+  if ! grep -Eq '^\| +backend_ndx \| address +\| state \| type \|$' "$out" || ! grep -Eq '^\| +1 \| .* \| up +\| rw +\|$' "$out" ||
+    ! grep -q 'in_use' "$out" || grep -q ERROR "$out"; then
+    cat "$out"; return 1
+  fi
+  ! "$@" -e 'NONSENSE' >"$out" 2>&1 && grep -q "^ERROR 1105 (07000).*use 'SELECT \* FROM help'" "$out" || { cat "$out"; return 1; }
+}
+driver_admin-mariadb-cli() { admin_cli mariadb_tool mariadb; }
+driver_admin-mysql-cli() { admin_cli mysql_tool mysql --loose-commands; }
+
 # ---- slap ----
 
 slap() { # TOOL ARGS

@@ -46,7 +46,7 @@ const fn key(
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     key("server.listen", r#"["0.0.0.0:1234"]"#, Yes, "addresses for clients: `IP:PORT` or `unix:/path`"),
-    key("server.admin_listen", r#""""#, No, "address of the admin port; empty for none"),
+    key("server.admin_listen", r#""""#, Yes, "address of the admin port; empty for none"),
     key("server.http_listen", r#""""#, Yes, "address for `/metrics`, `/healthz`, `/readyz` and the status page; empty for none"),
     key("server.workers", "0", Yes, "event loops; 0 for one per core"),
     key("server.pin_workers", "false", Yes, "bind each worker to a core: `true`, or a list of cores"),
@@ -63,9 +63,9 @@ pub const KEYS: &[Key] = &[
     key("server.tls.key", r#""""#, Yes, "PEM file with the private key; needed unless the mode is `off`"),
     key("server.tls.ca", r#""""#, Yes, "PEM file with the authorities of client certificates; empty to ask for none"),
 
-    key("admin.users.name", "", No, "account of the admin port"),
-    key("admin.users.password", "", No, "its password"),
-    key("admin.users.role", r#""viewer""#, No, "`operator` or `viewer`"),
+    key("admin.users.name", "", Yes, "account of the admin port"),
+    key("admin.users.password", "", Yes, "its password"),
+    key("admin.users.role", r#""viewer""#, Yes, "`operator` or `viewer`"),
 
     key("monitor.user", "", Yes, "account for checks of the servers; without the section the first account is used"),
     key("monitor.password", "", Yes, "its password"),

@@ -1,4 +1,4 @@
-//! The control plane: reading the configuration, checking servers, signals, the HTTP port. Threads here may block; nothing here is on a
+//! The control plane: reading the configuration, checking servers, signals, the HTTP and the admin port. Threads here may block; nothing here is on a
 //! statement's way.
 
 #![expect(
@@ -7,6 +7,7 @@
     reason = "files, threads, blocking sockets and the clock are control's business"
 )]
 
+pub mod admin;
 mod certificates;
 mod checks;
 mod desk;

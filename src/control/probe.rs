@@ -5,6 +5,7 @@
 mod connection;
 mod link;
 mod replication;
+pub(super) mod settings;
 
 use std::io;
 use std::net::SocketAddr;
@@ -33,6 +34,15 @@ enum Fault {
     Down(String),
     /// This machine is short of something, which says nothing of the server.
     Ours(String),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused { code, message } => write!(f, "{code} {message}"),
+            Self::Down(why) | Self::Ours(why) => f.write_str(why),
+        }
+    }
 }
 
 impl From<io::Error> for Fault {

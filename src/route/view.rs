@@ -119,25 +119,43 @@ impl Pins {
         self.0 &= !other.0;
     }
 
+    /// Each by itself, with its name in `EXPLAIN ROUTE`, logs and `SHOW PINS`.
+    pub const ALL: [(Self, &'static str); 11] = [
+        (Self::TEMPORARY_TABLES, "temporary-table"),
+        (Self::LOCKED_TABLES, "lock-tables"),
+        (Self::CALL, "call"),
+        (Self::ONE_SHOT, "set-transaction"),
+        (Self::OPAQUE, "session-state"),
+        (Self::HISTORY, "too-much-session-state"),
+        (Self::USER_VARIABLES, "user-variables"),
+        (Self::USER_LOCKS, "user-lock"),
+        (Self::NAMED_OBJECTS, "prepared-sql"),
+        (Self::OLD_DEFAULTS, "set-global"),
+        (Self::INSERT_ID, "insert-id"),
+    ];
+
     /// The first reason, in words that `EXPLAIN ROUTE` and logs use.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        const NAMES: [(Pins, &str); 11] = [
-            (Pins::TEMPORARY_TABLES, "temporary-table"),
-            (Pins::LOCKED_TABLES, "lock-tables"),
-            (Pins::CALL, "call"),
-            (Pins::ONE_SHOT, "set-transaction"),
-            (Pins::OPAQUE, "session-state"),
-            (Pins::HISTORY, "too-much-session-state"),
-            (Pins::USER_VARIABLES, "user-variables"),
-            (Pins::USER_LOCKS, "user-lock"),
-            (Pins::NAMED_OBJECTS, "prepared-sql"),
-            (Pins::OLD_DEFAULTS, "set-global"),
-            (Pins::INSERT_ID, "insert-id"),
-        ];
-        NAMES
+        Self::ALL
             .iter()
             .find(|(pin, _)| self.any_of(*pin))
             .map_or("none", |(_, name)| name)
+    }
+
+    /// What ends the first reason.
+    #[must_use]
+    pub fn ends(self) -> &'static str {
+        match self {
+            Self::TEMPORARY_TABLES => {
+                "DROP TEMPORARY TABLE, COM_RESET_CONNECTION, or the end of the session"
+            }
+            Self::LOCKED_TABLES => "UNLOCK TABLES",
+            Self::ONE_SHOT => "the next transaction",
+            Self::USER_LOCKS => "RELEASE_LOCK(), RELEASE_ALL_LOCKS()",
+            Self::NAMED_OBJECTS => "DEALLOCATE PREPARE, HANDLER CLOSE",
+            Self::INSERT_ID => "the next INSERT",
+            _ => "COM_RESET_CONNECTION, or the end of the session",
+        }
     }
 }

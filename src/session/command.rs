@@ -261,6 +261,7 @@ impl Session {
         };
         let at = range.start;
         let sql = payload.get(range).unwrap_or_default();
+        self.diary.begin(cx.now, sql);
         let dialect = self.dialect();
         let statement = sql::classify(sql, &dialect);
         match statement.kind {

@@ -15,6 +15,7 @@
 
 mod bring;
 mod command;
+mod diary;
 mod ending;
 mod expect;
 mod fault;
@@ -33,6 +34,7 @@ mod prepared;
 mod renew;
 mod replay;
 mod reply;
+mod report;
 mod routing;
 mod state;
 mod stmt;
@@ -51,6 +53,7 @@ pub use known::Known;
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
 use parts::{Attempt, Identity, InsertId, Last, Link, Numbers, Reply, Running, Upload, What};
+pub use report::{Pinned, Report};
 pub use texts::Texts;
 pub use track::Tracker;
 pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
@@ -135,6 +138,7 @@ pub struct Session {
     /// The facts of the statement that is being prepared.
     preparing: Option<Box<stmt::Prepared>>,
     attempt: Attempt,
+    diary: diary::Diary,
     insert_id: InsertId,
     numbers: Numbers,
     /// The reply to SHOW WARNINGS, where the connection that had them was given back.
@@ -199,6 +203,7 @@ impl Session {
             killing: None,
             preparing: None,
             attempt: Attempt::default(),
+            diary: diary::Diary::default(),
             insert_id: InsertId::Known(0),
             numbers: Numbers::FRESH,
             kept_warnings: None,
@@ -210,12 +215,6 @@ impl Session {
         };
         session.begin(cx, out);
         session
-    }
-
-    /// The id that the client was told.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.id
     }
 
     /// Whether log-in is over.

@@ -196,6 +196,8 @@ impl Session {
                 reason: Reason::Statement(sql::Reason::Write),
             }
         };
+        let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
+        self.diary.begin(cx.now, text);
         let (traits, kind) = (statement.traits, statement.kind);
         if let Err(fault) = self.settle(cx, &mut route, kind, traits) {
             return self.refuse_front(front, &fault, out);

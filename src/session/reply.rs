@@ -202,6 +202,7 @@ impl Session {
             self.note_told(cx.texts.era());
             self.note_write(cx.now);
             self.on_reply_end(client, out);
+            self.note_in_diary(cx.now);
         }
         walk.consumed
     }

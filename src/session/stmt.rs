@@ -112,6 +112,12 @@ impl Statements {
         self.list = Vec::new();
     }
 
+    /// How many there are.
+    #[must_use]
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Whether there is none.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {

@@ -25,14 +25,16 @@
 //! | `local` | KILL and EXPLAIN ROUTE |
 //! | `locks` | user locks that a statement takes or releases |
 //! | `answered` | questions that are answered in the text |
+//! | `digest` | the form in which statements of a kind look alike |
 //!
-//! Not here: digests, and anything that needs a schema.
+//! Not here: anything that needs a schema.
 
 mod answered;
 mod block;
 mod classify;
 mod cursor;
 mod dialect;
+mod digest;
 mod effect;
 mod effects;
 mod function;
@@ -59,6 +61,7 @@ pub use answered::{Answered, Answers, answered};
 pub(crate) use classify::readings_agree;
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};
+pub use digest::normalise;
 pub use effect::{Effect, Kill, Scope, TableName, Value};
 pub use effects::effects;
 pub use literal::{decode, push_name, push_string};

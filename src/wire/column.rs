@@ -4,6 +4,18 @@ use super::{Capabilities, Malformed, PacketWriter, Reader};
 
 /// The length of a definition's fixed fields, which stands before them.
 const FIXED_LEN: u64 = 12;
+/// utf8mb4_general_ci, which both servers know by this id.
+const UTF8MB4: u16 = 45;
+/// What both servers say of a VARCHAR of the greatest length. It limits nothing: values may be longer.
+const TEXT_LENGTH: u32 = 65_535;
+/// Decimals of a string.
+const NO_FIXED_DECIMALS: u8 = 0x1f;
+/// The collation of what is no text.
+const BINARY: u16 = 63;
+/// Digits of the longest number, with its sign.
+const NUMBER_LENGTH: u32 = 21;
+/// BINARY and NUM.
+const NUMBER_FLAGS: u16 = 0x8080;
 
 /// The first packet of a result set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +91,34 @@ pub struct ColumnDef<'a> {
 impl<'a> ColumnDef<'a> {
     /// The type of variable-length strings.
     pub const VAR_STRING: u8 = 0xfd;
+    /// The type of whole numbers of eight bytes.
+    pub const LONGLONG: u8 = 0x08;
+
+    /// A column of texts in utf8mb4.
+    #[must_use]
+    pub fn text(name: &'a [u8]) -> Self {
+        Self {
+            name,
+            charset: UTF8MB4,
+            length: TEXT_LENGTH,
+            kind: Self::VAR_STRING,
+            decimals: NO_FIXED_DECIMALS,
+            ..Self::default()
+        }
+    }
+
+    /// A column of whole numbers.
+    #[must_use]
+    pub fn number(name: &'a [u8]) -> Self {
+        Self {
+            name,
+            charset: BINARY,
+            length: NUMBER_LENGTH,
+            kind: Self::LONGLONG,
+            flags: NUMBER_FLAGS,
+            ..Self::default()
+        }
+    }
 
     /// Reads a definition. The default value behind it in replies to COM_FIELD_LIST is left alone.
     ///

@@ -4,13 +4,6 @@ use super::{
     Capabilities, ColumnCount, ColumnDef, EofPacket, OkPacket, PrepareOk, RowFormat, Status,
 };
 
-/// utf8mb4_general_ci, which both servers know by this id.
-const UTF8MB4: u16 = 45;
-/// What both servers say of a VARCHAR of the greatest length. It limits nothing: values may be longer.
-const LENGTH: u32 = 65_535;
-/// Decimals of a string.
-const NO_FIXED_DECIMALS: u8 = 0x1f;
-
 /// Writes a result set whose columns are all VAR_STRING in utf8mb4, framed as the connection's capabilities have it.
 #[derive(Debug)]
 #[must_use = "finish() writes the end"]
@@ -32,6 +25,19 @@ impl<'a> ResultSetWriter<'a> {
         status: Status,
         format: RowFormat,
         columns: &[&[u8]],
+    ) -> Self {
+        let columns: Vec<ColumnDef<'_>> = columns.iter().copied().map(ColumnDef::text).collect();
+        Self::begin_with(out, seq, caps, status, format, &columns)
+    }
+
+    /// The same with definitions of the caller's. In binary rows values are written as texts, so columns of texts are right there.
+    pub fn begin_with(
+        out: &'a mut Vec<u8>,
+        seq: u8,
+        caps: Capabilities,
+        status: Status,
+        format: RowFormat,
+        columns: &[ColumnDef<'_>],
     ) -> Self {
         let status = status & Status::OF_SESSION;
         let count = ColumnCount {
@@ -88,7 +94,8 @@ pub fn write_prepared(
             .then_some(1),
     };
     let seq = ok.write(out, seq);
-    write_columns(out, seq, caps, status & Status::OF_SESSION, columns)
+    let columns: Vec<ColumnDef<'_>> = columns.iter().copied().map(ColumnDef::text).collect();
+    write_columns(out, seq, caps, status & Status::OF_SESSION, &columns)
 }
 
 /// Writes the definitions, and the EOF behind them where the client wants one.
@@ -97,17 +104,9 @@ fn write_columns(
     mut seq: u8,
     caps: Capabilities,
     status: Status,
-    columns: &[&[u8]],
+    columns: &[ColumnDef<'_>],
 ) -> u8 {
-    for &name in columns {
-        let column = ColumnDef {
-            name,
-            charset: UTF8MB4,
-            length: LENGTH,
-            kind: ColumnDef::VAR_STRING,
-            decimals: NO_FIXED_DECIMALS,
-            ..ColumnDef::default()
-        };
+    for column in columns {
         seq = column.write(out, seq, caps);
     }
     if caps.contains(Capabilities::DEPRECATE_EOF) {

@@ -397,8 +397,13 @@ impl Worker {
     }
 
     /// KILL for one of this worker's clients, by a client of this account. Like an account without further rights on a server
-    /// it may end its own connections only.
-    pub(super) fn kill_client(&mut self, id: u32, query_only: bool, account: usize) -> Killed {
+    /// it may end its own connections only; an operator, who has none, may end all.
+    pub(super) fn kill_client(
+        &mut self,
+        id: u32,
+        query_only: bool,
+        account: Option<usize>,
+    ) -> Killed {
         let found = self
             .clients
             .iter()
@@ -407,7 +412,8 @@ impl Worker {
         let Some((key, session)) = found else {
             return Killed::Unknown;
         };
-        if !session.is_logged_in() || session.account_index() != account {
+        let owns = |own| session.is_logged_in() && session.account_index() == own;
+        if !account.is_none_or(owns) {
             return Killed::NotOwner;
         }
         let running = session.running();

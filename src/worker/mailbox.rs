@@ -1,6 +1,7 @@
 //! What threads say to a worker. Bounded; whoever finds it full has a way without it.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use mio::Waker;
 
@@ -10,7 +11,7 @@ use super::gate::Who;
 use super::lend::Moving;
 use super::slots::Key;
 use crate::pool::HostId;
-use crate::session::Peer;
+use crate::session::{Peer, Report};
 
 /// A message.
 #[derive(Debug)]
@@ -48,10 +49,39 @@ pub enum Message {
     Serve(HostId),
     /// Something else is in force.
     Changed,
+    /// Control wants to know something, or has a client ended.
+    Ask(Question),
     /// Stop accepting; end sessions as they become free.
     Drain(Manner),
     /// End now.
     Stop,
+}
+
+/// What control asks a worker. The answer goes where the question says; nobody waits for a worker that has ended.
+#[derive(Debug)]
+pub enum Question {
+    /// What its clients do.
+    Sessions(SyncSender<Sessions>),
+    /// End the client with this id, or its statement; an operator asks, whom no account binds.
+    Kill {
+        /// The id.
+        id: u32,
+        /// Only its statement.
+        query_only: bool,
+        /// Where the answer goes.
+        answer: SyncSender<Killed>,
+    },
+}
+
+/// What a worker's clients do.
+#[derive(Debug)]
+pub struct Sessions {
+    /// The moment of it, counted as the reports count.
+    pub now: Duration,
+    /// As many as there is room for.
+    pub reports: Vec<Report>,
+    /// Those that were left out.
+    pub left_out: usize,
 }
 
 /// How a KILL went.

@@ -12,6 +12,7 @@
 )]
 
 mod apply;
+mod ask;
 mod backend;
 mod backend_login;
 mod buffer;
@@ -44,7 +45,7 @@ pub use gate::{Gate, Who};
 pub use lend::Moving;
 pub use listener::Listener;
 pub use live::{Live, Tls};
-pub use mailbox::{Killed, Mailbox, Message, mailbox};
+pub use mailbox::{Killed, Mailbox, Message, Question, Sessions, mailbox};
 pub use shared::Shared;
 pub use slots::Key;
 pub use sys::{allowed_cores, pin_to, raise_descriptor_limit};
@@ -331,7 +332,7 @@ impl Worker {
                     asker: (worker, client),
                     account,
                 } => {
-                    let killed = self.kill_client(id, query_only, account);
+                    let killed = self.kill_client(id, query_only, Some(account));
                     if let Some(mailbox) = self.shared.mailboxes.get(worker) {
                         let _ = mailbox.send(Message::KillDone { client, killed });
                     }
@@ -344,6 +345,7 @@ impl Worker {
                 Message::Serve(host) => self.serve_others(host),
                 Message::Drain(manner) => self.begin_drain(manner),
                 Message::Changed => {}
+                Message::Ask(question) => self.answer(question),
                 Message::Stop => self.stopped = true,
             }
             self.settle_deferred();

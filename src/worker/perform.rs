@@ -175,7 +175,7 @@ impl Worker {
         let account = client.session.account_index();
         let worker = worker_of(id);
         if worker == self.index {
-            let killed = self.kill_client(id, query_only, account);
+            let killed = self.kill_client(id, query_only, Some(account));
             self.deferred.push_back(Deferred::KillDone {
                 client: key,
                 killed,

@@ -20,10 +20,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("route", &["sql", "config", "shard", "pool"]),
     ("snapshot", &["wire", "sql", "auth", "config", "shard", "route", "pool"]),
     ("session", &["wire", "sql", "auth", "config", "shard", "route", "pool", "snapshot"]),
+    ("admin", &["wire", "auth", "config"]),
     // The shell of the data plane.
     ("worker", &["wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "snapshot", "session"]),
     // The control plane.
-    ("admin", &["wire", "sql", "auth", "config", "metrics", "snapshot", "session", "worker"]),
     ("control", &["wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
     // Bodies of the fuzz targets.
     ("fuzzing", &["wire", "sql", "auth", "config", "pool", "snapshot", "session"]),
@@ -37,7 +37,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// Rooms that decide or describe, and do nothing.
 const PURE: &[&str] = &[
     "wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "session",
-    "snapshot",
+    "snapshot", "admin",
 ];
 
 /// What a pure room must not name: a path is banned with everything below it.

@@ -191,7 +191,7 @@ impl Connection {
         })
     }
 
-    fn ask(&mut self, sql: &str, deadline: Instant) -> Result<Answer, Fault> {
+    pub(super) fn ask(&mut self, sql: &str, deadline: Instant) -> Result<Answer, Fault> {
         let mut packet = Vec::new();
         let mut writer = PacketWriter::begin(&mut packet, 0);
         writer.u8(Command::Query.code());

@@ -1,0 +1,332 @@
+//! Tables of what is: servers, connections to them, accounts, networks, rules.
+
+use std::time::UNIX_EPOCH;
+
+use crate::admin::{Table, timestamp};
+use crate::config::{Bound, Broadcast, Hash, HostAddress, KeyType, RuleAction};
+use crate::control::Events;
+use crate::pool::HostId;
+use crate::worker::Live;
+
+/// A server, as it is in force.
+pub(super) struct Backend<'l> {
+    pub(super) host: HostId,
+    pub(super) group: &'l str,
+    pub(super) address: &'l HostAddress,
+    role: BackendRole,
+    pub(super) weight: u32,
+}
+
+#[derive(PartialEq, Eq)]
+enum BackendRole {
+    Primary,
+    Replica,
+    /// It must not be used for anything.
+    Fenced,
+}
+
+impl Backend<'_> {
+    /// Its number for operators, which it keeps for as long as the process lives.
+    pub(super) fn number(&self) -> usize {
+        self.host.index() + 1
+    }
+
+    pub(super) fn is_primary(&self) -> bool {
+        self.role == BackendRole::Primary
+    }
+}
+
+/// All servers that are configured, in the order of their numbers.
+pub(super) fn all(live: &Live) -> Vec<Backend<'_>> {
+    live.present()
+        .filter_map(|host| {
+            let entry = live.snapshot.hosts.get(host.index())?;
+            let group = live.snapshot.groups.get(entry.group)?;
+            let weight = group.replicas.iter().find(|(other, _)| *other == host);
+            let role = match (group.primary == Some(host), weight) {
+                (true, _) => BackendRole::Primary,
+                (false, Some(_)) => BackendRole::Replica,
+                (false, None) => BackendRole::Fenced,
+            };
+            Some(Backend {
+                host,
+                group: &group.name,
+                address: &entry.address,
+                role,
+                weight: weight.map_or(1, |(_, weight)| *weight),
+            })
+        })
+        .collect()
+}
+
+/// The original's words for what a server is up to.
+pub(super) fn state(live: &Live, host: HostId) -> &'static str {
+    let known = live.hosts.get(host);
+    if known.is_offline() {
+        "offline"
+    } else if !known.is_up() {
+        "down"
+    } else if known.facts().is_none() {
+        // It has not been checked yet.
+        "unknown"
+    } else {
+        "up"
+    }
+}
+
+fn kind(backend: &Backend<'_>) -> &'static str {
+    match backend.role {
+        BackendRole::Primary => "rw",
+        BackendRole::Replica => "ro",
+        BackendRole::Fenced => "unknown",
+    }
+}
+
+/// `SELECT * FROM backends`.
+pub(super) fn backends(live: &Live) -> Table {
+    let mut table = Table::new(["backend_ndx#", "address", "state", "type"]);
+    for backend in all(live) {
+        table.push([
+            backend.number().to_string(),
+            backend.address.to_string(),
+            state(live, backend.host).to_owned(),
+            kind(&backend).to_owned(),
+        ]);
+    }
+    table
+}
+
+/// `SHOW BACKENDS`.
+pub(super) fn backends_detail(live: &Live) -> Table {
+    let mut table = Table::new([
+        "backend_ndx#",
+        "group",
+        "address",
+        "role",
+        "state",
+        "serves_reads",
+        "weight#",
+        "share_percent#",
+        "lag_ms#",
+        "data",
+        "resolved",
+        "version",
+        "open#",
+        "idle#",
+        "waiting#",
+    ]);
+    for backend in all(live) {
+        let host = live.hosts.get(backend.host);
+        let gate = &live.gates[backend.host.index()];
+        let facts = host.facts();
+        table.push_row(vec![
+            Some(backend.number().to_string()),
+            Some(backend.group.to_owned()),
+            Some(backend.address.to_string()),
+            Some(
+                match backend.role {
+                    BackendRole::Primary => "primary",
+                    BackendRole::Replica => "replica",
+                    BackendRole::Fenced => "fenced",
+                }
+                .to_owned(),
+            ),
+            Some(state(live, backend.host).to_owned()),
+            Some(yes_no(
+                backend.role == BackendRole::Replica && host.may_serve(),
+            )),
+            Some(backend.weight.to_string()),
+            Some(host.share().to_string()),
+            host.lag().map(|lag| lag.as_millis().to_string()),
+            Some(format!("{:?}", host.freshness()).to_lowercase()),
+            host.address().map(|address| address.to_string()),
+            facts.map(|facts| String::from_utf8_lossy(&facts.version).into_owned()),
+            Some(gate.open().to_string()),
+            Some(gate.idle().to_string()),
+            Some(gate.waiting().to_string()),
+        ]);
+    }
+    table
+}
+
+/// `SHOW POOLS`.
+pub(super) fn pools(live: &Live) -> Table {
+    let pool = &live.snapshot.config.pool;
+    let mut table = Table::new([
+        "group",
+        "address",
+        "open#",
+        "idle#",
+        "in_use#",
+        "waiting#",
+        "min_idle#",
+        "max#",
+        "connect_rate#",
+    ]);
+    for backend in all(live) {
+        let gate = &live.gates[backend.host.index()];
+        let (open, idle) = (gate.open(), gate.idle());
+        table.push([
+            backend.group.to_owned(),
+            backend.address.to_string(),
+            open.to_string(),
+            idle.to_string(),
+            open.saturating_sub(idle).to_string(),
+            gate.waiting().to_string(),
+            pool.min_idle.to_string(),
+            pool.max_connections.to_string(),
+            pool.connect_rate.to_string(),
+        ]);
+    }
+    table
+}
+
+/// `SELECT * FROM clients`.
+pub(super) fn clients(live: &Live) -> Table {
+    let mut table = Table::new(["client"]);
+    for network in &live.snapshot.config.server.client_networks.0 {
+        table.push([network_text(network)]);
+    }
+    table
+}
+
+/// A network of one address is shown as that.
+pub(super) fn network_text(network: &ipnet::IpNet) -> String {
+    if network.prefix_len() == network.max_prefix_len() {
+        network.addr().to_string()
+    } else {
+        network.to_string()
+    }
+}
+
+/// `SELECT * FROM pwds`. The original showed what could be turned back into the password.
+pub(super) fn accounts(live: &Live) -> Table {
+    let mut table = Table::new(["username", "password"]);
+    for user in &live.snapshot.config.users {
+        let is_empty = user.passwords.iter().all(|password| password.is_empty());
+        let shown = if is_empty { "" } else { "******" };
+        table.push([user.name.clone(), shown.to_owned()]);
+    }
+    table
+}
+
+/// `SHOW RULES`.
+pub(super) fn rules(live: &Live) -> Table {
+    let mut table = Table::new([
+        "rule", "user", "digest", "regex", "kind", "schema", "network", "action", "message",
+    ]);
+    for rule in &live.snapshot.config.rules {
+        let matches = &rule.matches;
+        let kind = matches
+            .writes
+            .map(|writes| if writes { "write" } else { "read" });
+        table.push_row(vec![
+            Some(rule.name.clone()),
+            matches.user.clone(),
+            matches.digest.clone(),
+            matches.regex.clone(),
+            kind.map(str::to_owned),
+            matches.schema.clone(),
+            matches.network.as_ref().map(network_text),
+            Some(action(rule.action).to_owned()),
+            Some(rule.message.clone()),
+        ]);
+    }
+    table
+}
+
+fn action(action: RuleAction) -> &'static str {
+    match action {
+        RuleAction::Reject => "reject",
+        RuleAction::Route => "route",
+        RuleAction::Timeout => "timeout",
+        RuleAction::Limit => "limit",
+        RuleAction::Mirror => "mirror",
+        RuleAction::Log => "log",
+        RuleAction::Allow => "allow",
+    }
+}
+
+/// `SHOW TABLES`: the ranges of each sharded table.
+pub(super) fn tables(live: &Live) -> Table {
+    let config = &live.snapshot.config;
+    let mut table = Table::new([
+        "table",
+        "key",
+        "key_type",
+        "hash",
+        "from",
+        "to",
+        "groups",
+        "tables#",
+        "first#",
+        "broadcast",
+    ]);
+    for sharded in &config.tables {
+        for range in &sharded.ranges {
+            let groups: Vec<&str> = range
+                .groups
+                .iter()
+                .filter_map(|group| config.groups.get(*group))
+                .map(|group| group.name.as_str())
+                .collect();
+            table.push([
+                format!("{}.{}", sharded.schema, sharded.table),
+                sharded.key.clone(),
+                match sharded.key_type {
+                    KeyType::Int => "int",
+                    KeyType::String => "string",
+                    KeyType::Date => "date",
+                }
+                .to_owned(),
+                match sharded.hash {
+                    Hash::Mod => "mod",
+                    Hash::Crc32 => "crc32",
+                    Hash::Atlas32 => "atlas32",
+                }
+                .to_owned(),
+                bound(&range.from),
+                bound(&range.to),
+                groups.join(", "),
+                range.tables.to_string(),
+                range.first.to_string(),
+                match sharded.broadcast {
+                    Broadcast::Allow => "allow",
+                    Broadcast::Listed => "listed",
+                    Broadcast::Deny => "deny",
+                }
+                .to_owned(),
+            ]);
+        }
+    }
+    table
+}
+
+fn bound(bound: &Bound) -> String {
+    match bound {
+        Bound::Min => "min".to_owned(),
+        Bound::Int(number) => number.to_string(),
+        Bound::Text(text) => text.clone(),
+        Bound::Max => "max".to_owned(),
+    }
+}
+
+pub(super) fn yes_no(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.to_owned()
+}
+
+/// `SHOW EVENTS`, the newest last.
+pub(super) fn events(events: &Events) -> Table {
+    let mut table = Table::new(["number#", "time", "who", "kind", "event"]);
+    for event in events.all() {
+        let at = event.at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        table.push([
+            event.number.to_string(),
+            timestamp(at),
+            event.who,
+            event.kind.to_owned(),
+            event.text,
+        ]);
+    }
+    table
+}

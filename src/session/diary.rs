@@ -1,0 +1,109 @@
+//! What operators may ask of a session: since when it does what it does, how its statement begins, and what pins it since when and
+//! because of what. Written in a few moves on a statement's way, read by `report`.
+
+use std::time::Duration;
+
+use super::{Pins, Session};
+use crate::wire::Status;
+
+/// So much of a statement's text is kept.
+const HEAD: usize = 120;
+
+/// The beginning of a statement, as the client sent it. It may hold what is secret: nobody is shown it but with its literals masked.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    bytes: [u8; HEAD],
+    len: u8,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self {
+            bytes: [0; HEAD],
+            len: 0,
+        }
+    }
+}
+
+impl std::fmt::Debug for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Head")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Head {
+    fn set(&mut self, text: &[u8]) {
+        let len = text.len().min(HEAD);
+        if let (Some(to), Some(from)) = (self.bytes.get_mut(..len), text.get(..len)) {
+            to.copy_from_slice(from);
+        }
+        self.len = u8::try_from(len).unwrap_or(0);
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+/// Since when something ties the session to its connection, and the statement that did it.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) pin: Pins,
+    pub(super) since: Duration,
+    pub(super) cause: Box<[u8]>,
+}
+
+/// See the module's words.
+#[derive(Debug, Default)]
+pub(super) struct Diary {
+    /// When the last command began, or ended.
+    pub(super) since: Duration,
+    pub(super) head: Head,
+    /// When the transaction began that is open, and with what.
+    pub(super) transaction: Option<(Duration, Box<[u8]>)>,
+    /// One for each pin that is set.
+    pub(super) marks: Vec<Mark>,
+    /// The pins that have marks.
+    noted: Pins,
+}
+
+impl Diary {
+    /// A statement begins.
+    pub(super) fn begin(&mut self, now: Duration, text: &[u8]) {
+        self.since = now;
+        self.head.set(text);
+    }
+}
+
+impl Session {
+    /// A command is over.
+    pub(super) fn note_in_diary(&mut self, now: Duration) {
+        self.diary.since = now;
+        let in_transaction = self.status.contains(Status::IN_TRANS);
+        if in_transaction != self.diary.transaction.is_some() {
+            self.diary.transaction = in_transaction.then(|| (now, self.diary.head.text().into()));
+        }
+        let pins = self.state.pins();
+        if pins != self.diary.noted {
+            self.mark_pins(pins, now);
+        }
+    }
+
+    #[cold]
+    fn mark_pins(&mut self, pins: Pins, now: Duration) {
+        let diary = &mut self.diary;
+        diary.marks.retain(|mark| pins.any_of(mark.pin));
+        for (pin, _) in Pins::ALL {
+            if pins.any_of(pin) && !diary.noted.any_of(pin) {
+                diary.marks.push(Mark {
+                    pin,
+                    since: now,
+                    cause: diary.head.text().into(),
+                });
+            }
+        }
+        diary.noted = pins;
+    }
+}

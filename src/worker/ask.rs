@@ -1,0 +1,39 @@
+//! What control asks a worker between two turns: its clients as operators see them, and the end of one.
+
+use super::{Question, Sessions, Worker};
+
+/// Clients of one worker that are told of at a time.
+const REPORTS_MAX: usize = 10_000;
+
+impl Worker {
+    pub(super) fn answer(&mut self, question: Question) {
+        // Who asked may have given up.
+        match question {
+            Question::Sessions(answer) => {
+                let _ = answer.try_send(self.sessions());
+            }
+            Question::Kill {
+                id,
+                query_only,
+                answer,
+            } => {
+                let killed = self.kill_client(id, query_only, None);
+                let _ = answer.try_send(killed);
+            }
+        }
+    }
+
+    fn sessions(&self) -> Sessions {
+        let reports: Vec<_> = self
+            .clients
+            .iter()
+            .take(REPORTS_MAX)
+            .map(|(_, client)| client.session.report())
+            .collect();
+        Sessions {
+            now: super::lend::moment(self.start, self.now),
+            left_out: self.clients.len() - reports.len(),
+            reports,
+        }
+    }
+}

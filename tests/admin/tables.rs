@@ -1,0 +1,254 @@
+//! What is shown: the original's tables with its columns, and this Atlas's own.
+
+use super::common::{Bed, Kind, Node};
+use super::stage::{Stage, columns, error, rows};
+
+fn addresses(bed: &Bed) -> [String; 3] {
+    [Node::Primary, Node::Replica1, Node::Replica2].map(|node| bed.address(node).to_string())
+}
+
+/// A19.
+#[test]
+fn the_originals_tables() {
+    for kind in [Kind::MariaDb, Kind::MySql] {
+        let stage = Stage::with(kind, |config| {
+            config.server("client_networks = [\"127.0.0.1\", \"10.1.0.0/16\"]")
+        });
+        let mut viewer = stage.viewer();
+        let backends = "SELECT * FROM backends";
+        assert_eq!(
+            columns(&mut viewer, backends),
+            ["backend_ndx", "address", "state", "type"]
+        );
+        let [primary, one, two] = addresses(&stage.bed);
+        let wanted = [
+            ["1", &primary, "up", "rw"],
+            ["2", &one, "up", "ro"],
+            ["3", &two, "up", "ro"],
+        ];
+        assert_eq!(rows(&mut viewer, backends), wanted);
+        assert_eq!(
+            rows(&mut viewer, "  select * /* all */ from BACKENDS ; "),
+            wanted
+        );
+        assert_eq!(columns(&mut viewer, "SELECT * FROM clients"), ["client"]);
+        assert_eq!(
+            rows(&mut viewer, "SELECT * FROM clients"),
+            [["127.0.0.1"], ["10.1.0.0/16"]]
+        );
+        assert_eq!(
+            columns(&mut viewer, "SELECT * FROM pwds"),
+            ["username", "password"]
+        );
+        let accounts = rows(&mut viewer, "SELECT * FROM pwds");
+        assert_eq!(accounts[..2], [["app", "******"], ["plain", "******"]]);
+        assert_eq!(columns(&mut viewer, "SELECT VERSION"), ["version"]);
+        assert_eq!(
+            rows(&mut viewer, "SELECT VERSION"),
+            [[env!("CARGO_PKG_VERSION")]]
+        );
+        assert_eq!(
+            columns(&mut viewer, "SELECT * FROM help"),
+            ["command", "description"]
+        );
+        let help = rows(&mut viewer, "SELECT * FROM help");
+        let originals = [
+            "SELECT * FROM help",
+            "SELECT * FROM backends",
+            "SET OFFLINE $backend_id",
+            "SET ONLINE $backend_id",
+            "ADD MASTER $backend",
+            "ADD SLAVE $backend",
+            "REMOVE BACKEND $backend_id",
+            "SELECT * FROM clients",
+            "ADD CLIENT $client",
+            "REMOVE CLIENT $client",
+            "SELECT * FROM pwds",
+            "ADD PWD $pwd",
+            "ADD ENPWD $pwd",
+            "REMOVE PWD $pwd",
+            "SAVE CONFIG",
+            "SELECT VERSION",
+        ];
+        for (row, original) in help.iter().zip(originals) {
+            assert_eq!(row[0], original);
+        }
+    }
+}
+
+#[test]
+fn tables_of_servers_and_connections() {
+    for kind in [Kind::MariaDb, Kind::MySql] {
+        let stage = Stage::new(kind);
+        let mut viewer = stage.viewer();
+        let mut client = stage.client();
+        client.ok("BEGIN");
+        client.ok("SELECT 1");
+        let [primary, one, _] = addresses(&stage.bed);
+        let backends = rows(&mut viewer, "SHOW BACKENDS");
+        assert_eq!(backends[0][..5], ["1", "main", &primary, "primary", "up"]);
+        assert_eq!(
+            backends[1][..6],
+            ["2", "main", &one, "replica", "up", "yes"]
+        );
+        let pools = rows(&mut viewer, "SHOW POOLS");
+        let names = columns(&mut viewer, "SHOW POOLS");
+        assert_eq!(
+            names[..6],
+            ["group", "address", "open", "idle", "in_use", "waiting"]
+        );
+        // A36: the figures of each server; the transaction has one of the primary's.
+        assert_eq!(pools[0][1], primary);
+        assert!(
+            pools[0][4].parse::<u32>().is_ok_and(|in_use| in_use >= 1),
+            "{pools:?}"
+        );
+        client.ok("COMMIT");
+    }
+}
+
+#[test]
+fn explain_route() {
+    let stage = Stage::with(Kind::MariaDb, |config| {
+        config.user("writer", "w", &["read_from = \"primary\""])
+    });
+    let mut viewer = stage.viewer();
+    let mut explain = |text: &str| {
+        let rows = rows(&mut viewer, &format!("EXPLAIN ROUTE {text}"));
+        let of = |step: &str| {
+            rows.iter()
+                .find(|row| row[0] == step)
+                .map(|row| row[1].clone())
+                .unwrap_or_default()
+        };
+        [of("account"), of("class"), of("route"), of("reason")]
+    };
+    assert_eq!(
+        explain("SELECT 1;"),
+        ["app", "read", "replica", "plain-read"]
+    );
+    assert_eq!(
+        explain("/*master*/ SELECT 1"),
+        ["app", "read", "primary", "hint-primary"]
+    );
+    assert_eq!(
+        explain("FOR writer SELECT 1"),
+        ["writer", "read", "primary", "account-reads-primary"]
+    );
+    assert_eq!(
+        explain("UPDATE t SET a = ';' WHERE id = 1")[2..],
+        ["primary", "write"]
+    );
+    let (code, _, text) = error(&mut viewer, "EXPLAIN ROUTE FOR nobody SELECT 1");
+    assert_eq!(
+        (code, text.as_str()),
+        (1105, "there is no account 'nobody': see SELECT * FROM pwds")
+    );
+}
+
+#[test]
+fn rules_and_sharded_tables() {
+    let stage = Stage::with(Kind::MySql, |config| {
+        config.append(
+            "[[rules]]\nname = \"no full delete\"\nmatch = { user = \"app\", regex = \"^delete\", kind = \"write\" }\naction = \"reject\"\nmessage = \"not here\"\n\
+             [[tables]]\nname = \"shop.orders\"\nkey = \"user_id\"\nranges = [{ from = \"min\", to = 100, groups = [\"main\"], tables = 4 }, { from = 100, to = \"max\", groups = [\"main\"], first = 4 }]",
+        )
+    });
+    let mut viewer = stage.viewer();
+    assert_eq!(
+        rows(&mut viewer, "SHOW RULES"),
+        [[
+            "no full delete",
+            "app",
+            "NULL",
+            "^delete",
+            "write",
+            "NULL",
+            "NULL",
+            "reject",
+            "not here"
+        ]]
+    );
+    let tables = rows(&mut viewer, "SHOW TABLES");
+    assert_eq!(
+        tables[0][..8],
+        [
+            "shop.orders",
+            "user_id",
+            "int",
+            "mod",
+            "min",
+            "100",
+            "main",
+            "4"
+        ]
+    );
+    assert_eq!(tables[1][4..9], ["100", "max", "main", "1", "4"]);
+}
+
+/// B263: what is no command is answered with an error, and nobody on the data port notices.
+#[test]
+fn what_is_no_command() {
+    let stage = Stage::new(Kind::MariaDb);
+    let mut client = stage.client();
+    let mut admin = stage.operator();
+    let many = ";".repeat(1 << 20);
+    for text in [
+        ";",
+        "",
+        "SELECT",
+        many.as_str(),
+        "DROP DATABASE x",
+        "SELECT * FROM nonsense",
+        "\0",
+    ] {
+        let (code, state, told) = error(&mut admin, text);
+        assert_eq!((code, state.as_str()), (1105, "07000"));
+        assert!(
+            told.starts_with("use 'SELECT * FROM help' to see the supported commands"),
+            "{told}"
+        );
+        assert_eq!(client.query("SELECT 1").cell(), "1");
+    }
+    assert_eq!(admin.command(b"\x04t\0").error_code(), 1105);
+    assert_eq!(admin.command(b"\x12\x01\x02").error_code(), 1105);
+    let statement = admin.prepare("SELECT * FROM backends;");
+    let reply = admin.execute(&statement, &[]);
+    assert_eq!(reply.binary_rows().len(), 3);
+    admin.quit();
+}
+
+/// B267: what graphical clients ask before they show anything.
+#[test]
+fn what_graphical_clients_ask() {
+    let stage = Stage::new(Kind::MySql);
+    let mut viewer = stage.viewer();
+    for text in [
+        "SET NAMES utf8mb4",
+        "SHOW VARIABLES",
+        "SHOW STATUS",
+        "SELECT @@version_comment LIMIT 1",
+        "SELECT CONNECTION_ID()",
+        "SHOW DATABASES",
+        "SHOW ENGINES",
+        "SHOW COLLATION",
+        "SELECT CURRENT_USER(), USER()",
+        "SHOW GRANTS",
+        "SHOW /*!50002 FULL*/ TABLES",
+        "SHOW TABLE STATUS",
+        "SELECT DATABASE()",
+        "SHOW WARNINGS",
+        "SET SESSION sql_mode = ''",
+        "SHOW VARIABLES LIKE 'lower_case_%'",
+        "SHOW PLUGINS",
+        "SHOW CHARACTER SET",
+    ] {
+        let reply = viewer.query(text);
+        assert_eq!(reply.error(), None, "{text}");
+    }
+    assert_eq!(
+        rows(&mut viewer, "SELECT CONNECTION_ID()"),
+        [[viewer.id.to_string()]]
+    );
+    assert_eq!(rows(&mut viewer, "SELECT USER()"), [["eye@127.0.0.1"]]);
+}
