@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::config::{Config, Problem};
-use crate::control::{LoadError, load_config, load_config_alone, load_file};
+use crate::control::{LoadError, handover, load_config, load_config_alone, load_file};
 use crate::server;
 
 /// Where the configuration is when no `-c` says otherwise.
@@ -30,6 +30,8 @@ Atlas, a proxy for MySQL and MariaDB.
 
 usage:
   atlas run   [-c atlas.toml]      run in the foreground (the default command), log to stderr
+              [--take-over]        have the process that serves give its listening sockets and end when its clients are done
+  atlas upgrade [-c atlas.toml]    have the process that serves start its program anew and give it its place
   atlas check [-c atlas.toml]      check the configuration; every problem as file:line: text; exit 0 or 1
   atlas route [-c atlas.toml] [--user U] [--schema S] [--in-transaction] 'SQL'
                                    print where the statement would go and why; no network
@@ -52,6 +54,10 @@ signals:
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
     Run {
+        config: PathBuf,
+        takes_over: bool,
+    },
+    Upgrade {
         config: PathBuf,
     },
     Check {
@@ -97,7 +103,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     match command {
-        Command::Run { config } => run(&config),
+        Command::Run { config, takes_over } => run(&config, takes_over),
+        Command::Upgrade { config } => upgrade(&config),
         Command::Check { config } => check(&config),
         Command::Route(arguments) => explain(&arguments),
         Command::Init => print(EXAMPLE),
@@ -112,7 +119,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Strin
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut name, mut config, mut input) = (None, None, None);
     let (mut user, mut schema, mut in_transaction) = (None, None, false);
-    let (mut old, mut key_file) = (None, None);
+    let (mut old, mut key_file, mut takes_over) = (None, None, false);
     while let Some(argument) = parser.next().map_err(|e| e.to_string())? {
         let is_route = name.as_deref() == Some("route");
         let is_import = name.as_deref() == Some("import-cnf");
@@ -124,6 +131,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Strin
             }
             Long("user") if is_route => user = Some(text_value(&mut parser, "--user")?),
             Long("schema") if is_route => schema = Some(text_value(&mut parser, "--schema")?),
+            Long("take-over") if matches!(name.as_deref(), None | Some("run")) => takes_over = true,
             Long("in-transaction") if is_route => in_transaction = true,
             Value(value) if name.is_none() => name = Some(value.to_string_lossy().into_owned()),
             Value(value) if is_route && input.is_none() => {
@@ -151,6 +159,11 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Strin
         |config: Option<PathBuf>| config.unwrap_or_else(|| PathBuf::from(DEFAULT_CONFIG));
     match name.as_deref() {
         None | Some("run") => Ok(Command::Run {
+            config: config_or_default(config),
+            takes_over,
+        }),
+        Some(name) if takes_over => Err(format!("{name} takes nothing over")),
+        Some("upgrade") => Ok(Command::Upgrade {
             config: config_or_default(config),
         }),
         Some("check") => Ok(Command::Check {
@@ -188,7 +201,7 @@ fn text_value(parser: &mut lexopt::Parser, option: &str) -> Result<String, Strin
         .map_err(|_| format!("the value of {option} is not UTF-8"))
 }
 
-fn run(path: &Path) -> ExitCode {
+fn run(path: &Path, takes_over: bool) -> ExitCode {
     let loaded = match load_file(path) {
         Ok(loaded) => loaded,
         Err(error) => return fail(&error),
@@ -197,7 +210,21 @@ fn run(path: &Path) -> ExitCode {
     for note in &loaded.config.notes {
         log::warn!("{note}");
     }
-    server::run(loaded, path)
+    server::run(loaded, path, takes_over)
+}
+
+fn upgrade(path: &Path) -> ExitCode {
+    let config = match load_config_alone(path) {
+        Ok(config) => config,
+        Err(error) => return fail(&error),
+    };
+    match handover::ask_upgrade(&handover::socket_path(&config.server, path)) {
+        Ok(successor) => print(&format!("process {successor} serves\n")),
+        Err(error) => {
+            eprintln!("atlas: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn check(path: &Path) -> ExitCode {
@@ -291,6 +318,7 @@ mod tests {
         let run = |path: &str| {
             Ok(Command::Run {
                 config: PathBuf::from(path),
+                takes_over: false,
             })
         };
         for (line, wanted) in [
@@ -299,6 +327,19 @@ mod tests {
             ("-c x.toml", run("x.toml")),
             ("run -c x.toml", run("x.toml")),
             ("-c x.toml run", run("x.toml")),
+            (
+                "run --take-over",
+                Ok(Command::Run {
+                    config: PathBuf::from(DEFAULT_CONFIG),
+                    takes_over: true,
+                }),
+            ),
+            (
+                "upgrade -c x.toml",
+                Ok(Command::Upgrade {
+                    config: PathBuf::from("x.toml"),
+                }),
+            ),
             ("run --config=x.toml", run("x.toml")),
             (
                 "check -cx.toml",
@@ -389,6 +430,8 @@ mod tests {
                 "route takes one statement: put it in quotes",
             ),
             ("run --user x", "invalid option '--user'"),
+            ("check --take-over", "invalid option '--take-over'"),
+            ("--take-over check", "check takes nothing over"),
             ("run x", "unexpected argument \"x\""),
             ("check -c", "missing argument for option '-c'"),
             ("init -c x", "init reads no configuration"),

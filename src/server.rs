@@ -2,13 +2,15 @@
 
 #![expect(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "this starts the threads and binds the sockets that the rest of the house is spared from"
 )]
 
+mod sockets;
+
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,18 +19,21 @@ use std::time::{Duration, Instant};
 
 use mio::{Poll, Waker};
 
-use crate::config::{Config, ListenAddress, PinWorkers};
+use crate::config::{Config, PinWorkers};
+use crate::control::handover::{self, Incumbent, Inherited};
 use crate::control::{Checks, Desk, Loaded, admin, http, notify, read_tls, signal};
 use crate::pool::Offer;
 use crate::snapshot::Snapshot;
 use crate::worker::{
-    Listener, Live, Shared, Target, Worker, allowed_cores, mailbox, pin_to, raise_descriptor_limit,
+    Doors, Listener, Live, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
+    raise_descriptor_limit,
 };
 
-/// Runs the proxy until it is told to stop. The exit code tells whether all transactions came to their end.
+/// Runs the proxy until it is told to stop. The exit code tells whether all transactions came to their end. `takes_over`: another
+/// process that serves with this configuration gives it its sockets.
 #[must_use]
-pub fn run(loaded: Loaded, path: &Path) -> ExitCode {
-    match start(loaded, path).and_then(Running::wait) {
+pub fn run(loaded: Loaded, path: &Path, takes_over: bool) -> ExitCode {
+    match start(loaded, path, takes_over).and_then(Running::wait) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -42,7 +47,8 @@ struct Running {
     workers: Vec<JoinHandle<io::Result<()>>>,
     shared: Arc<Shared>,
     forced: Arc<AtomicBool>,
-    sockets: Vec<std::path::PathBuf>,
+    /// Files of unix sockets.
+    files: Vec<PathBuf>,
 }
 
 impl Running {
@@ -59,8 +65,10 @@ impl Running {
                 }
             }
         }
-        for path in self.sockets {
-            let _ = std::fs::remove_file(path);
+        if !self.shared.doors.are_handed_over() {
+            for path in self.files {
+                let _ = std::fs::remove_file(path);
+            }
         }
         let left = self.shared.clients() + self.shared.cut_off.load(Ordering::Relaxed);
         if left > 0 {
@@ -71,7 +79,7 @@ impl Running {
     }
 }
 
-fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
+fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     let config = loaded.config.clone();
     match raise_descriptor_limit() {
         Ok(limit) => warn_of_few_descriptors(&config, limit),
@@ -83,9 +91,23 @@ fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
             .min(64),
         n => n.min(64),
     };
-    let (tcp, unix, sockets) = bind(&config, count)?;
-    let http = config.server.http_listen.map(http::bind).transpose()?;
-    let admin = config.server.admin_listen.map(admin::bind).transpose()?;
+    let program = std::env::current_exe()?;
+    let upgrade_path = handover::socket_path(&config.server, path);
+    let mut inherited = if takes_over {
+        Inherited::ask(&upgrade_path)?
+    } else {
+        Inherited::default()
+    };
+    let upgrade = handover::listen(&upgrade_path, &mut inherited)?;
+    let doors = Doors::default();
+    let bound = sockets::clients(&config, count, &mut inherited, &doors)?;
+    let mut single = |purpose, address: Option<SocketAddr>| {
+        address
+            .map(|address| sockets::single(purpose, address, &mut inherited, &doors))
+            .transpose()
+    };
+    let http = single("http", config.server.http_listen)?;
+    let admin = single("admin", config.server.admin_listen)?;
     let snapshot = Snapshot::new(config);
     let tls = read_tls(&snapshot)?;
     let mut polls = Vec::new();
@@ -97,7 +119,9 @@ fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
         mailboxes.push(sender);
     }
     let live = Live::new(snapshot, tls, count);
-    let shared = Arc::new(Shared::new(live, Offer::default(), mailboxes));
+    let mut shared = Shared::new(live, Offer::default(), mailboxes);
+    shared.doors = doors;
+    let shared = Arc::new(shared);
     let checks = Checks::start(&shared)?;
     let desk = Arc::new(Desk::new(shared.clone(), checks.clone(), path, loaded));
     if let Some(listener) = http {
@@ -107,11 +131,11 @@ fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
     if let Some(listener) = admin {
         admin::start(listener, shared.clone(), desk.clone(), forced.clone())?;
     }
-    signal::start(shared.clone(), desk, forced.clone())?;
+    signal::start(shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
-    let mut unix = Some(unix);
+    let mut unix = Some(bound.unix);
     let mut workers = Vec::new();
-    for (index, ((poll, receiver), listeners)) in polls.into_iter().zip(tcp).enumerate() {
+    for (index, ((poll, receiver), listeners)) in polls.into_iter().zip(bound.tcp).enumerate() {
         let mut listeners: Vec<Listener> = listeners;
         // One queue cannot be split over workers: the first accepts and hands out.
         listeners.extend(unix.take().unwrap_or_default());
@@ -136,6 +160,17 @@ fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
     }
     await_idle(&shared);
     shared.condition.set_serving();
+    let mut files = bound.paths;
+    if let Some(listener) = upgrade {
+        files.push(upgrade_path);
+        handover::start(Incumbent {
+            listener,
+            shared: shared.clone(),
+            desk,
+            program,
+        })?;
+    }
+    inherited.claim();
     notify::ready("serving clients");
     log::info!(
         "ready: {count} workers, server version {}",
@@ -145,7 +180,7 @@ fn start(loaded: Loaded, path: &Path) -> io::Result<Running> {
         workers,
         shared,
         forced,
-        sockets,
+        files,
     })
 }
 
@@ -170,59 +205,6 @@ fn run_worker(index: usize, worker: &mut Worker) -> io::Result<()> {
 
 /// A worker that panics more often than this is not started again.
 const PANICS_MAX: usize = 10;
-
-type Bound = (Vec<Vec<Listener>>, Vec<Listener>, Vec<std::path::PathBuf>);
-
-/// Binds every address: TCP once for each worker, a unix socket once.
-fn bind(config: &Config, count: usize) -> io::Result<Bound> {
-    let mut tcp: Vec<Vec<Listener>> = (0..count).map(|_| Vec::new()).collect();
-    let mut unix = Vec::new();
-    let mut paths = Vec::new();
-    for address in &config.server.listen {
-        match address {
-            ListenAddress::Tcp(address) => {
-                let mut bound: SocketAddr = *address;
-                for listeners in &mut tcp {
-                    let listener = Listener::tcp(bound).map_err(|error| {
-                        io::Error::other(format!("cannot listen on {bound}: {error}"))
-                    })?;
-                    // With port 0 the first decides.
-                    bound = listener.local_addr()?;
-                    listeners.push(Listener::from_tcp(listener));
-                }
-                log::info!("listening on {bound}");
-            }
-            ListenAddress::Unix(path) => {
-                let listener = bind_unix(path)?;
-                listener.set_nonblocking(true)?;
-                unix.push(Listener::from_unix(listener));
-                paths.push(path.clone());
-                log::info!("listening on unix:{}", path.display());
-            }
-        }
-    }
-    Ok((tcp, unix, paths))
-}
-
-/// Binds a unix socket, in place of one that nobody serves any more.
-fn bind_unix(path: &Path) -> io::Result<UnixListener> {
-    let explain = |error: io::Error| {
-        io::Error::other(format!("cannot listen on unix:{}: {error}", path.display()))
-    };
-    match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let is_served = std::os::unix::net::UnixStream::connect(path).is_ok();
-            let is_socket = std::fs::symlink_metadata(path)
-                .is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
-            if is_served || !is_socket {
-                return Err(explain(error));
-            }
-            std::fs::remove_file(path).map_err(explain)?;
-            UnixListener::bind(path).map_err(explain)
-        }
-        other => other.map_err(explain),
-    }
-}
 
 /// Waits until every host was checked once, or the checks have had their time: clients are to be told what the servers can do.
 fn first_checks(shared: &Shared, checks: &Checks) -> io::Result<()> {

@@ -55,6 +55,7 @@ pub const KEYS: &[Key] = &[
     key("server.max_connections", "10000", Yes, "clients at a time"),
     key("server.drain_delay", r#""0s""#, Yes, "how long `/readyz` fails before a stop begins, for balancers to notice"),
     key("server.drain_timeout", r#""30s""#, Yes, "how long a stop waits for transactions to end"),
+    key("server.upgrade_socket", r#""""#, Yes, "unix socket by which a new process takes over; empty for the configuration's path with `.upgrade` at its end"),
     key("server.proxy_protocol_from", "[]", Yes, "networks of balancers, whose connections begin with a PROXY v1 or v2 header"),
     key("server.client_networks", "[]", Yes, "networks that may connect: CIDR, an address, or leading octets; empty for everyone"),
     key("server.key_file", r#""atlas.key""#, Yes, "file with the key for `enc:v1:` values; `atlas encrypt` makes it"),

@@ -112,6 +112,8 @@ pub struct ServerConfig {
     pub auth_plugin: AuthPlugin,
     /// Clients at a time, all workers together.
     pub max_connections: usize,
+    /// Where a process that takes over asks for the sockets; none for a path beside the configuration.
+    pub upgrade_socket: Option<PathBuf>,
     /// How long health checks fail before a stop begins.
     pub drain_delay: Duration,
     /// How long a stop waits for transactions to end.
@@ -152,6 +154,7 @@ impl ServerConfig {
                 AuthPlugin::CachingSha2,
             ),
             max_connections: to_usize(section.int("max_connections", 1..=1_000_000, 10_000)),
+            upgrade_socket: section.file("upgrade_socket"),
             drain_delay: section.duration("drain_delay", Duration::ZERO..=DAY, Duration::ZERO),
             drain_timeout: section.duration(
                 "drain_timeout",

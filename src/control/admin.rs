@@ -14,9 +14,13 @@ mod save;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
 
 use self::operator::Operator;
 use crate::admin::{Connection, Cx, Refusal, Step};
@@ -37,19 +41,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Clients' ids lie where no client of the data port has one.
 const ID_BIT: u32 = 1 << 31;
 
-/// Binds the port.
-///
-/// # Errors
-/// The kernel's, with the address.
-pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let listener = TcpListener::bind(address).map_err(|error| {
-        io::Error::other(format!("cannot listen on {address} (admin port): {error}"))
-    })?;
-    log::info!("listening on {} (admin port)", listener.local_addr()?);
-    Ok(listener)
-}
-
-/// Starts serving it, until the process ends. `forced` is to tell of an end that does not wait for clients.
+/// Starts serving the port, until the process ends or another one has it. The listener does not block. `forced` is to tell of an end that does not wait for clients.
 ///
 /// # Errors
 /// The thread could not be made.
@@ -70,7 +62,11 @@ pub fn start(
     });
     std::thread::Builder::new()
         .name("admin".to_owned())
-        .spawn(move || port.accept(&listener))?;
+        .spawn(move || {
+            if let Err(error) = port.accept(&listener) {
+                log::error!("the admin port is not served any more: {error}");
+            }
+        })?;
     Ok(())
 }
 
@@ -109,10 +105,27 @@ impl Port {
         delay
     }
 
-    fn accept(self: &Arc<Self>, listener: &TcpListener) {
-        loop {
+    /// Takes people in until another process has the port.
+    fn accept(self: &Arc<Self>, listener: &TcpListener) -> io::Result<()> {
+        let mut poll = Poll::new()?;
+        let doors = &self.operator.shared.doors;
+        doors.wake_at_hand_over(Waker::new(poll.registry(), Token(1))?);
+        poll.registry().register(
+            &mut SourceFd(&listener.as_raw_fd()),
+            Token(0),
+            Interest::READABLE,
+        )?;
+        let mut events = Events::with_capacity(2);
+        // At first there may be somebody who came before anybody looked.
+        while !doors.are_handed_over() {
             match listener.accept() {
                 Ok((stream, peer)) => self.take_in(stream, peer),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    match poll.poll(&mut events, None) {
+                        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                        other => other?,
+                    }
+                }
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -124,6 +137,7 @@ impl Port {
                 }
             }
         }
+        Ok(())
     }
 
     fn take_in(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) {

@@ -8,12 +8,12 @@ mod exchange;
 mod pages;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{Shutdown, TcpListener as StdTcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;
 
 use self::exchange::{Head, Progress};
@@ -29,24 +29,14 @@ const REST_MAX: usize = 64 * 1024;
 /// How long accepting rests when descriptors have run out.
 const PAUSE: Duration = Duration::from_millis(200);
 const LISTENER: Token = Token(usize::MAX);
+const WAKER: Token = Token(usize::MAX - 1);
 
-/// Binds the port.
-///
-/// # Errors
-/// The kernel's, with the address.
-pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let listener = TcpListener::bind(address)
-        .map_err(|error| io::Error::other(format!("cannot listen on http://{address}: {error}")))?;
-    log::info!("listening on http://{}", listener.local_addr()?);
-    Ok(listener)
-}
-
-/// Starts the thread that serves it, until the process ends.
+/// Starts the thread that serves the port, until the process ends or another one has it. The listener does not block.
 ///
 /// # Errors
 /// The thread or its event loop could not be made.
-pub fn start(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
-    let mut server = Server::new(listener, Pages::new(shared))?;
+pub fn start(listener: StdTcpListener, shared: Arc<Shared>) -> io::Result<()> {
+    let mut server = Server::new(TcpListener::from_std(listener), shared)?;
     std::thread::Builder::new()
         .name("http".to_owned())
         .spawn(move || {
@@ -59,7 +49,9 @@ pub fn start(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
 
 struct Server {
     poll: Poll,
-    listener: TcpListener,
+    /// Until another process has it.
+    listener: Option<TcpListener>,
+    shared: Arc<Shared>,
     connections: Slab<Connection>,
     /// When to look at the listener again, which may hold more: edge-triggered events do not tell twice.
     accept_at: Option<Instant>,
@@ -83,13 +75,17 @@ enum Phase {
 }
 
 impl Server {
-    fn new(mut listener: TcpListener, pages: Pages) -> io::Result<Self> {
+    fn new(mut listener: TcpListener, shared: Arc<Shared>) -> io::Result<Self> {
         let poll = Poll::new()?;
         poll.registry()
             .register(&mut listener, LISTENER, Interest::READABLE)?;
+        let waker = Waker::new(poll.registry(), WAKER)?;
+        shared.doors.wake_at_hand_over(waker);
+        let pages = Pages::new(shared.clone());
         Ok(Self {
             poll,
-            listener,
+            listener: Some(listener),
+            shared,
             connections: Slab::with_capacity(CONNECTIONS_MAX),
             accept_at: None,
             pages,
@@ -106,6 +102,7 @@ impl Server {
             for event in &events {
                 match event.token() {
                     LISTENER => self.accept_at = Some(Instant::now()),
+                    WAKER => self.close_when_handed_over(),
                     Token(index) => self.drive(index),
                 }
             }
@@ -126,11 +123,23 @@ impl Server {
             .map(|next| next.saturating_duration_since(now))
     }
 
+    fn close_when_handed_over(&mut self) {
+        if self.shared.doors.are_handed_over()
+            && let Some(mut listener) = self.listener.take()
+        {
+            // The socket lives on elsewhere, so closing it does not do this.
+            let _ = self.poll.registry().deregister(&mut listener);
+        }
+    }
+
     /// Takes in those who wait, and tells when to look again.
     fn accept(&mut self, now: Instant) -> Option<Instant> {
         // As many as there is room for in one turn; each gets a look at what it has sent before the next turn.
         for _ in 0..CONNECTIONS_MAX {
-            match self.listener.accept() {
+            let Some(listener) = &self.listener else {
+                return None;
+            };
+            match listener.accept() {
                 Ok((stream, _)) => self.take_in(stream, now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
                 Err(error) if is_exhaustion(&error) => return Some(now + PAUSE),

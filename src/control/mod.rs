@@ -12,6 +12,7 @@ mod certificates;
 mod checks;
 mod desk;
 mod events;
+pub mod handover;
 pub mod http;
 mod key;
 mod load;

@@ -13,6 +13,16 @@ pub fn ready(status: &str) {
     tell(&format!("READY=1\nSTATUS={status}"));
 }
 
+/// Something goes on that ends with [`ready`], of this process or the next.
+pub fn reloading(status: &str) {
+    tell(&format!("RELOADING=1\nSTATUS={status}"));
+}
+
+/// Another process is the service from here on, and speaks for itself.
+pub fn handed_over(successor: u32) {
+    tell(&format!("MAINPID={successor}"));
+}
+
 /// The stop has begun and may take so long, whatever the manager's own limit says.
 pub fn stopping(status: &str, at_most: Duration) {
     let limit = at_most.saturating_add(MARGIN).as_micros();

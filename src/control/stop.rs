@@ -16,7 +16,9 @@ pub fn begin(shared: &Arc<Shared>) {
     if !shared.condition.set_draining() {
         return;
     }
-    notify::stopping("letting transactions end", delay.saturating_add(limit));
+    if !shared.doors.are_handed_over() {
+        notify::stopping("letting transactions end", delay.saturating_add(limit));
+    }
     log::info!(
         "stopping: {} clients, open transactions may end",
         shared.clients()
@@ -38,6 +40,7 @@ pub fn begin(shared: &Arc<Shared>) {
 }
 
 fn drain(shared: &Shared) {
+    shared.doors.forget();
     tell_all(shared, || Message::Drain(Manner::Stop));
 }
 
@@ -46,7 +49,8 @@ pub fn force(shared: &Shared) {
     tell_all(shared, || Message::Stop);
 }
 
-fn tell_all(shared: &Shared, message: impl Fn() -> Message) {
+/// Tells all workers.
+pub(super) fn tell_all(shared: &Shared, message: impl Fn() -> Message) {
     for mailbox in &shared.mailboxes {
         let is_told = (0..ATTEMPTS).any(|attempt| {
             if attempt > 0 {

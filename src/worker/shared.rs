@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 
 use super::condition::Condition;
+use super::doors::Doors;
 use super::live::Live;
 use super::mailbox::{Mailbox, Message};
 use crate::auth::Failures;
@@ -33,6 +34,8 @@ pub struct Shared {
     pub accepting: AtomicUsize,
     /// Clients that the end of a drain took out of what they were doing.
     pub cut_off: AtomicUsize,
+    /// The listening sockets.
+    pub doors: Doors,
     /// Whether this instance wants clients.
     pub condition: Condition,
 }
@@ -52,6 +55,7 @@ impl Shared {
             accepting: AtomicUsize::new(mailboxes.len()),
             cut_off: AtomicUsize::new(0),
             mailboxes,
+            doors: Doors::default(),
             condition: Condition::default(),
         }
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
@@ -15,8 +16,8 @@ use super::{Refused, Wire};
 pub struct Atlas {
     child: Child,
     address: SocketAddr,
-    dir: tempfile::TempDir,
-    _reservation: Socket,
+    dir: Arc<tempfile::TempDir>,
+    reservation: Arc<Socket>,
 }
 
 impl Atlas {
@@ -59,7 +60,7 @@ impl Atlas {
         let (address, reservation) = reserve_port();
         let config = fill_in(&config.into(), address, dir.path());
         fs::write(dir.path().join(CONFIG), &config).expect("write the configuration");
-        let log = fs::File::create(dir.path().join(LOG)).expect("create the log");
+        let log = log_file(dir.path());
         let child = program
             .args(["run", "-c", CONFIG])
             .current_dir(dir.path())
@@ -71,8 +72,8 @@ impl Atlas {
         let mut atlas = Self {
             child,
             address,
-            dir,
-            _reservation: reservation,
+            dir: Arc::new(dir),
+            reservation: Arc::new(reservation),
         };
         let end = Instant::now() + Duration::from_secs(20);
         loop {
@@ -88,6 +89,58 @@ impl Atlas {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Starts a process that takes over from this one, with the configuration that lies there now, and waits until it has. Both
+    /// write to the same log.
+    pub fn successor(&self) -> Self {
+        self.try_successor()
+            .unwrap_or_else(|status| panic!("nothing is taken over: {status}\n{}", self.log()))
+    }
+
+    /// The same; how it ended when it does not take over.
+    pub fn try_successor(&self) -> Result<Self, ExitStatus> {
+        self.follow("took over")
+    }
+
+    /// Starts another process in the folder of this one, which has ended, with the configuration that lies there now.
+    pub fn start_again(&self) -> Self {
+        self.follow("ready: ")
+            .unwrap_or_else(|status| panic!("no start: {status}\n{}", self.log()))
+    }
+
+    /// Starts another process that takes over if there is somebody to take over from; waits until it says `word`.
+    fn follow(&self, word: &str) -> Result<Self, ExitStatus> {
+        let count = |log: String| log.matches(word).count();
+        let before = count(self.log());
+        let log = log_file(self.dir());
+        let mut child = Command::new(env!("CARGO_BIN_EXE_atlas"))
+            .args(["run", "-c", CONFIG, "--take-over"])
+            .current_dir(self.dir())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("one more handle"))
+            .stderr(log)
+            .spawn()
+            .expect("start atlas");
+        let end = Instant::now() + Duration::from_secs(20);
+        while count(self.log()) == before {
+            if let Some(status) = child.try_wait().expect("wait") {
+                return Err(status);
+            }
+            assert!(Instant::now() < end, "not within 20 s:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(Self {
+            child,
+            address: self.address,
+            dir: self.dir.clone(),
+            reservation: self.reservation.clone(),
+        })
+    }
+
+    /// Whether it has ended, and how.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("wait")
     }
 
     /// Where clients connect.
@@ -234,6 +287,15 @@ fn reserve_port() -> (SocketAddr, Socket) {
     socket.bind(&any.into()).expect("bind");
     let address = socket.local_addr().expect("an address");
     (address.as_socket().expect("an IP address"), socket)
+}
+
+/// Several processes may write to it.
+fn log_file(dir: &Path) -> fs::File {
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(dir.join(LOG))
+        .expect("open the log")
 }
 
 fn fill_in(config: &str, address: SocketAddr, dir: &Path) -> String {

@@ -20,7 +20,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("[server]\nmin_idle = 1", &["2: server.min_idle: unknown key; there is `pool.min_idle`"]),
     ("[server.tls]\nzzz = 1", &["2: server.tls.zzz: unknown key; `server.tls` has mode, cert, key, ca"]),
     ("listen = []", &["1: listen: unknown key; there is `server.listen`"]),
-    ("[server]\n\"a\\nb\" = 1", &["2: server.a\\nb: unknown key; `server` has listen, admin_listen, http_listen, workers, pin_workers, server_version, auth_plugin, max_connections, drain_delay, drain_timeout, proxy_protocol_from, client_networks, key_file, tls"]),
+    ("[server]\n\"a\\nb\" = 1", &["2: server.a\\nb: unknown key; `server` has listen, admin_listen, http_listen, workers, pin_workers, server_version, auth_plugin, max_connections, drain_delay, drain_timeout, upgrade_socket, proxy_protocol_from, client_networks, key_file, tls"]),
     // Wrong types.
     ("server = 1", &["1: server: expected a table in { } or under its own [header], found a whole number"]),
     ("[server]\nlisten = 1", &["2: server.listen: expected a string in quotes, found a whole number"]),
