@@ -7,7 +7,7 @@
 //! main ─ cli ─ server                    assembly, no logic
 //! control                                checks, signals, files, HTTP, the admin port (own threads)
 //! worker                                 data-plane shell: sockets, clock, TLS; one event loop a thread
-//! snapshot  session  pool  route  admin  pure decisions
+//! snapshot  session  pool  route  shard  admin   pure decisions
 //! wire  sql  auth  config  metrics  import   pure formats and values
 //! ```
 //!
@@ -50,6 +50,7 @@ pub mod pool;
 pub mod route;
 pub mod server;
 pub mod session;
+pub mod shard;
 pub mod snapshot;
 pub mod sql;
 pub mod wire;

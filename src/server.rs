@@ -23,6 +23,7 @@ use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
 use crate::control::{Checks, Desk, Loaded, admin, http, notify, read_tls, signal};
 use crate::pool::Offer;
+use crate::shard;
 use crate::snapshot::Snapshot;
 use crate::worker::{
     Doors, Listener, Live, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
@@ -144,6 +145,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
         let core = core_for(&shared.live().snapshot.config.server.pin_workers, index);
         let handle = std::thread::Builder::new()
             .name(format!("worker-{index}"))
+            .stack_size(shard::STACK)
             .spawn(move || {
                 if let Some(core) = core
                     && let Err(error) = pin_to(core)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::auth::{Plugin, Secret};
 use crate::config::{self, Causal, Config, GroupConfig, HostAddress, NoReplica, ReadFrom};
 use crate::pool::HostId;
+use crate::shard::Placement;
 
 /// See the module's words.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Snapshot {
     pub groups: Vec<Group>,
     /// Hosts of all groups.
     pub hosts: Vec<HostEntry>,
+    /// Where sharded tables are; nothing if there are none.
+    pub placement: Option<Arc<Placement>>,
     by_name: HashMap<Vec<u8>, usize>,
     /// All accounts on servers that there ever were, at their ids, and whether anybody has them now. Ids are never given anew: idle
     /// connections are told apart by them.
@@ -161,6 +164,7 @@ impl Snapshot {
             hosts: before.map_or_else(Vec::new, |before| before.hosts.clone()),
             by_name: HashMap::new(),
             backends: before.map_or_else(Vec::new, |before| before.backends.clone()),
+            placement: None,
             config,
         };
         next.accounts.iter_mut().for_each(|a| a.is_gone = true);
@@ -177,6 +181,7 @@ impl Snapshot {
         for index in 0..next.config.users.len() {
             next.add_account(index, &places);
         }
+        next.placement = Placement::new(&next.config, &places).map(Arc::new);
         next
     }
 

@@ -6,6 +6,7 @@ use super::RouteArguments;
 use crate::config::{Config, GroupConfig, NoReplica, ReadFrom, UserConfig};
 use crate::route::{self, View};
 use crate::session::{Pins, Role};
+use crate::shard::{Asked, Placement, Plan};
 use crate::sql::{self, Dialect, Kind, Server, Statement};
 
 /// The session that the statements are thought to come from.
@@ -13,6 +14,8 @@ use crate::sql::{self, Dialect, Kind, Server, Statement};
 pub(super) struct Session<'a> {
     groups: &'a [GroupConfig],
     user: Option<&'a UserConfig>,
+    placement: Option<Placement>,
+    schema: Option<&'a [u8]>,
     in_transaction: bool,
 }
 
@@ -20,16 +23,18 @@ pub(super) struct Session<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Explanation {
     class: &'static str,
-    /// `replica`, `primary`, `local` or `refused`.
+    /// `replica`, `primary`, `local`, `refused` or `sharded`.
     route: &'static str,
     group: String,
     reason: String,
+    /// Group and text for each shard.
+    shards: Vec<(String, String)>,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(
         config: Option<&'a Config>,
-        arguments: &RouteArguments,
+        arguments: &'a RouteArguments,
     ) -> Result<Self, String> {
         let users = config.map_or(&[][..], |config| &config.users);
         let user = match &arguments.user {
@@ -46,6 +51,15 @@ impl<'a> Session<'a> {
         Ok(Self {
             groups,
             user,
+            placement: config.and_then(|config| {
+                let places: Vec<usize> = (0..config.groups.len()).collect();
+                Placement::new(config, &places)
+            }),
+            schema: arguments
+                .schema
+                .as_deref()
+                .or_else(|| user?.schema.as_deref())
+                .map(str::as_bytes),
             in_transaction: arguments.in_transaction,
         })
     }
@@ -58,11 +72,58 @@ impl<'a> Session<'a> {
         }
         let group = self.user.and_then(|user| self.groups.get(user.group));
         let (route, reason) = self.route(&statement, group);
-        Explanation {
+        let plain = Explanation {
             class: statement.kind.as_str(),
             route,
             group: group.map_or("main", |group| group.name.as_str()).to_owned(),
             reason: reason.to_owned(),
+            shards: Vec::new(),
+        };
+        match self.plan(sql, statement.kind) {
+            None => plain,
+            Some(plan) => self.explain_plan(sql, plain, plan),
+        }
+    }
+
+    fn plan(&self, sql: &[u8], kind: Kind) -> Option<Plan> {
+        if matches!(kind, Kind::ExplainRoute | Kind::ShowLastRoute) {
+            return None;
+        }
+        let d = Dialect::new(Server::MariaDb, 0);
+        let asked = Asked {
+            text: sql,
+            d: &d,
+            home: self.user.map_or(0, |user| user.group),
+            params: &[],
+        };
+        self.placement.as_ref()?.plan_text(asked, self.schema)
+    }
+
+    fn explain_plan(&self, sql: &[u8], plain: Explanation, plan: Plan) -> Explanation {
+        let (legs, what) = match plan {
+            Plan::Refuse(refused) => {
+                return Explanation {
+                    route: "refused",
+                    reason: refused.reason().to_owned(),
+                    ..plain
+                };
+            }
+            Plan::One(leg) => (vec![leg], "one-shard"),
+            Plan::Scatter { legs, .. } => (legs, "several-shards"),
+        };
+        let group = |at: usize| self.groups.get(at).map_or("", |group| group.name.as_str());
+        let mut groups: Vec<&str> = legs.iter().map(|leg| group(leg.group)).collect();
+        groups.dedup();
+        let shards = legs.iter().map(|leg| {
+            let text = leg.text.as_deref().unwrap_or(sql);
+            (group(leg.group).to_owned(), on_one_line(text))
+        });
+        Explanation {
+            route: "sharded",
+            group: groups.join(", "),
+            reason: format!("{what}: {}", plain.reason),
+            shards: shards.collect(),
+            ..plain
         }
     }
 
@@ -125,8 +186,14 @@ impl Explanation {
             route,
             group,
             reason,
+            shards,
         } = self;
-        format!("class: {class}\nroute: {route}\ngroup: {group}\nreason: {reason}\n")
+        let mut text =
+            format!("class: {class}\nroute: {route}\ngroup: {group}\nreason: {reason}\n");
+        for (group, sql) in shards {
+            text.push_str(&format!("shard: {group} {sql}\n"));
+        }
+        text
     }
 
     /// One line, separated by tabs.
@@ -136,9 +203,16 @@ impl Explanation {
             route,
             group,
             reason,
+            shards: _,
         } = self;
         format!("{class}\t{route}\t{group}\t{reason}\n")
     }
+}
+
+/// A statement as lines of standard input have it.
+fn on_one_line(sql: &[u8]) -> String {
+    let text = String::from_utf8_lossy(sql).replace('\\', "\\\\");
+    text.replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// `\n`, `\t` and `\\` stand for a line feed, a tab and a backslash; any other backslash stands for itself.
@@ -252,7 +326,8 @@ mod tests {
                 "read\tprimary\tc\tno-replica\n",
             ),
         ] {
-            let session = Session::new(Some(&config), &arguments(user, in_transaction)).unwrap();
+            let arguments = arguments(user, in_transaction);
+            let session = Session::new(Some(&config), &arguments).unwrap();
             assert_eq!(session.explain(sql.as_bytes()).to_line(), wanted, "{sql}");
         }
         assert_eq!(
@@ -262,8 +337,54 @@ mod tests {
     }
 
     #[test]
+    fn shards() {
+        let text = format!(
+            "{TWO_GROUPS}
+            [[tables]]
+            name = \"shop.orders\"
+            key = \"uid\"
+            ranges = [{{ groups = [\"a\", \"b\"], tables = 2 }}]"
+        );
+        let config = config(&text);
+        let arguments = RouteArguments {
+            schema: Some("shop".to_owned()),
+            ..arguments(Some("u"), false)
+        };
+        let session = Session::new(Some(&config), &arguments).unwrap();
+        for (sql, wanted) in [
+            (
+                "SELECT *\nFROM orders\tWHERE uid = 7",
+                "class: read\nroute: sharded\ngroup: b\nreason: one-shard: plain-read\n\
+                 shard: b SELECT *\\nFROM `orders_3` AS orders\\tWHERE uid = 7\n",
+            ),
+            (
+                "SELECT * FROM orders WHERE uid BETWEEN 1 AND 2",
+                "class: read\nroute: sharded\ngroup: a, b\nreason: several-shards: plain-read\n\
+                 shard: a SELECT * FROM `orders_1` AS orders WHERE uid BETWEEN 1 AND 2\n\
+                 shard: b SELECT * FROM `orders_2` AS orders WHERE uid BETWEEN 1 AND 2\n",
+            ),
+            (
+                "SELECT COUNT(*) FROM orders",
+                "class: read\nroute: refused\ngroup: a\nreason: COUNT() over several shards\n",
+            ),
+            (
+                "UPDATE orders SET x = 1 WHERE uid = 4",
+                "class: write\nroute: sharded\ngroup: a\nreason: one-shard: write\n\
+                 shard: a UPDATE `orders_0` AS orders SET x = 1 WHERE uid = 4\n",
+            ),
+            (
+                "SELECT * FROM other.orders",
+                "class: read\nroute: replica\ngroup: a\nreason: plain-read\n",
+            ),
+        ] {
+            assert_eq!(session.explain(sql.as_bytes()).to_text(), wanted, "{sql}");
+        }
+    }
+
+    #[test]
     fn without_a_configuration() {
-        let session = Session::new(None, &arguments(Some("z"), false)).unwrap();
+        let arguments = arguments(Some("z"), false);
+        let session = Session::new(None, &arguments).unwrap();
         assert_eq!(
             session.explain(b"SELECT 1").to_text(),
             "class: read\nroute: replica\ngroup: main\nreason: plain-read\n"
@@ -272,7 +393,8 @@ mod tests {
 
     #[test]
     fn lines() {
-        let session = Session::new(None, &arguments(None, false)).unwrap();
+        let arguments = arguments(None, false);
+        let session = Session::new(None, &arguments).unwrap();
         let mut out = Vec::new();
         session
             .explain_lines(

@@ -6,6 +6,7 @@
 //!
 //! Each section has a file that holds its type, its defaults and its limits side by side. `keys` is the list of all keys.
 
+mod date;
 mod diff;
 mod field;
 mod governance;
@@ -22,6 +23,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use date::{day, day_of, print_day};
 pub use diff::{Difference, diff};
 pub use governance::{LogConfig, LogLevel, RuleAction, RuleConfig, RuleMatch, SafetyConfig};
 pub use group::{
@@ -173,6 +175,7 @@ fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
     ctx.set_key_file(&server.key_file);
     let groups = GroupConfig::read_all(&root);
     let users = UserConfig::read_all(&root, &groups);
+    check_schemas(&root, &groups, &users);
     let config = Config {
         server,
         admin: AdminConfig::read(&root.section("admin")),
@@ -193,6 +196,22 @@ fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
         has_clear_passwords: ctx.has_clear_passwords(),
         input_files: ctx.take_input_files(),
         ..config
+    }
+}
+
+/// Statements about unsharded tables are passed on as they are, so their schemas have one name only.
+fn check_schemas(root: &Section<'_>, groups: &[GroupConfig], users: &[UserConfig]) {
+    if groups.iter().all(|group| group.schemas.is_empty()) {
+        return;
+    }
+    for (index, (section, group)) in root.sections("groups").iter().zip(groups).enumerate() {
+        let user = users.iter().find(|user| user.group == index);
+        if let Some(user) = user.filter(|_| !group.schemas.is_empty()) {
+            section.error(format!(
+                "`schemas` is for groups that hold shards only, and account \"{}\" has its unsharded tables here, whose statements are not rewritten",
+                user.name
+            ));
+        }
     }
 }
 

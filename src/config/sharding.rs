@@ -1,10 +1,13 @@
-//! `[[tables]]` and `[sharding]`: read and checked, not acted on by this version.
+//! `[[tables]]` and `[sharding]`. What is placed wrongly is lost, so whatever is ambiguous is an error.
 
 use super::field::Field;
 use super::group::GroupConfig;
 use super::server::{to_u32, to_usize};
 use super::tree::Section;
 use super::value;
+
+/// Physical tables that one table may have.
+const SHARDS_MAX: u64 = 65_536;
 
 /// Type of a sharding key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +27,10 @@ pub enum Bound {
     Min,
     /// A number.
     Int(i64),
-    /// A text or a date.
+    /// A text, folded as keys are.
     Text(String),
+    /// A day since 1970-01-01.
+    Date(i32),
     /// Above every key.
     Max,
 }
@@ -109,9 +114,10 @@ impl TableConfig {
         for section in root.sections("tables") {
             let table = Self::read(&section, groups);
             if !table.table.is_empty()
-                && tables
-                    .iter()
-                    .any(|other| other.schema == table.schema && other.table == table.table)
+                && tables.iter().any(|other| {
+                    other.schema.eq_ignore_ascii_case(&table.schema)
+                        && other.table.eq_ignore_ascii_case(&table.table)
+                })
             {
                 section.error(format!(
                     "table \"{}.{}\" is defined twice",
@@ -141,6 +147,17 @@ impl TableConfig {
         if id.is_present() && id.get("column").is_none() {
             id.missing("column", "the column that Atlas fills");
         }
+        let ranges = read_ranges(section, key_type, groups);
+        let hash = section.choice(
+            "hash",
+            &[
+                ("mod", Hash::Mod),
+                ("crc32", Hash::Crc32),
+                ("atlas32", Hash::Atlas32),
+            ],
+            Hash::Mod,
+        );
+        check_hash(section, key_type, hash, &ranges);
         Self {
             schema,
             table,
@@ -148,16 +165,8 @@ impl TableConfig {
                 .and_then(|field| field.parse(value::schema_name))
                 .unwrap_or_default(),
             key_type,
-            ranges: read_ranges(section, key_type, groups),
-            hash: section.choice(
-                "hash",
-                &[
-                    ("mod", Hash::Mod),
-                    ("crc32", Hash::Crc32),
-                    ("atlas32", Hash::Atlas32),
-                ],
-                Hash::Mod,
-            ),
+            ranges,
+            hash,
             id_column: id
                 .get("column")
                 .and_then(|field| field.parse(value::schema_name)),
@@ -217,6 +226,9 @@ fn read_ranges(
         }
         let names = required(&part, "groups", "the groups that hold the range")
             .map_or_else(Vec::new, |field| field.list());
+        if names.is_empty() && part.get("groups").is_some() {
+            part.error("the range has no group");
+        }
         ranges.push(RangeConfig {
             from,
             to,
@@ -228,15 +240,73 @@ fn read_ranges(
             first: to_u32(part.int("first", 0..=1_000_000, 0)),
         });
     }
+    check_gaps(section, &ranges);
+    let shards: u64 = ranges
+        .iter()
+        .map(|range| range.groups.len() as u64 * u64::from(range.tables))
+        .sum();
+    if shards > SHARDS_MAX {
+        section.error(format!(
+            "{shards} physical tables are more than Atlas can keep apart: at most {SHARDS_MAX}"
+        ));
+    }
     ranges
+}
+
+/// A key between two ranges would have no place.
+fn check_gaps(section: &Section<'_>, ranges: &[RangeConfig]) {
+    let mut order: Vec<&RangeConfig> = ranges.iter().collect();
+    order.sort_by(|a, b| a.from.cmp(&b.from));
+    for pair in order.windows(2) {
+        if let [below, above] = pair
+            && below.to < above.from
+        {
+            section.error(format!(
+                "the keys from {} to {} are in no range: one range ends where the next begins",
+                below.to, above.from
+            ));
+        }
+    }
+}
+
+/// What a hash makes of a key must be clear.
+fn check_hash(section: &Section<'_>, key_type: KeyType, hash: Hash, ranges: &[RangeConfig]) {
+    let is_hashed = ranges
+        .iter()
+        .any(|range| range.groups.len() > 1 || range.tables > 1);
+    let why = match (key_type, hash) {
+        _ if !is_hashed => return,
+        (KeyType::String, Hash::Mod) => "a text has no modulus: use `crc32`",
+        (KeyType::Date, Hash::Mod | Hash::Atlas32) => "a date is no number: use `crc32`",
+        _ => return,
+    };
+    match section.get("hash") {
+        Some(field) => field.error(why),
+        None => section.missing("hash", why),
+    }
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Min => f.write_str("\"min\""),
+            Self::Int(number) => write!(f, "{number}"),
+            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::Date(day) => write!(f, "\"{}\"", super::print_day(*day)),
+            Self::Max => f.write_str("\"max\""),
+        }
+    }
 }
 
 fn read_group(field: &Field<'_>, groups: &[GroupConfig]) -> Option<usize> {
     let name = field.string()?;
     let found = groups.iter().position(|group| group.name == name);
     if found.is_none() {
-        // Not an error as long as nothing is sent there: tables are not acted on yet, and the manual's example names such groups.
-        field.warning(format!("there is no group \"{name}\""));
+        let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        field.error(format!(
+            "there is no group \"{name}\"; the groups are \"{}\"",
+            names.join("\", \"")
+        ));
     }
     found
 }
@@ -260,7 +330,21 @@ fn read_bound(field: &Field<'_>, key_type: KeyType) -> Option<Bound> {
             );
             None
         }
-        text => Some(Bound::Text(text.to_owned())),
+        text if key_type == KeyType::Date => {
+            let day = super::day(text.as_bytes());
+            if day.is_none() {
+                field.error(format!("`{text}` is not a date: write YYYY-MM-DD"));
+            }
+            day.map(Bound::Date)
+        }
+        text if text.bytes().all(|b| matches!(b, b' '..=b'~')) => {
+            // As keys are placed: without regard to case and to blanks at the end.
+            Some(Bound::Text(text.trim_end_matches(' ').to_ascii_lowercase()))
+        }
+        _ => {
+            field.error("text keys are placed by printable ASCII: so are the ends of ranges");
+            None
+        }
     }
 }
 
@@ -270,7 +354,10 @@ impl ShardingConfig {
             .get("global_tables")
             .map_or_else(Vec::new, |field| field.one_or_list());
         let read = |field: &Field<'_>| match field.string()? {
-            "auto" => Some("auto".to_owned()),
+            "auto" => {
+                field.error("`auto` is not known to this version: name the tables");
+                None
+            }
             text => field.parse(value::table_name).map(|_| text.to_owned()),
         };
         Self {

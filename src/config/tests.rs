@@ -104,9 +104,9 @@ fn the_full_file_loads() {
     let notes = print(&config.notes);
     for key in [
         "pool.breaker",
-        "tables",
+        "tables[0].id",
         "rules",
-        "sharding",
+        "sharding.fan_out",
         "users[0].labels",
     ] {
         assert!(

@@ -68,5 +68,6 @@ pub use literal::{decode, push_name, push_string};
 pub use local::{explain_route_target, kill_target, releases_connection, uses_tables};
 pub use locks::{LockUse, lock_use};
 pub use reason::Reason;
+pub use scan::{Tok, Token, Tokens};
 pub use statement::{Hint, Kind, Statement};
 pub use traits::Traits;

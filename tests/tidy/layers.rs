@@ -26,10 +26,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The control plane.
     ("control", &["wire", "sql", "auth", "config", "metrics", "import", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
     // Bodies of the fuzz targets.
-    ("fuzzing", &["wire", "sql", "auth", "config", "pool", "snapshot", "session"]),
+    ("fuzzing", &["wire", "sql", "auth", "config", "pool", "shard", "snapshot", "session"]),
     // Assembly.
-    ("server", &["auth", "config", "metrics", "pool", "route", "snapshot", "session", "worker", "admin", "control"]),
-    ("cli", &["sql", "config", "import", "route", "snapshot", "session", "control", "server"]),
+    ("server", &["auth", "config", "metrics", "pool", "shard", "route", "snapshot", "session", "worker", "admin", "control"]),
+    ("cli", &["sql", "config", "import", "shard", "route", "snapshot", "session", "control", "server"]),
     ("lib", &[]),
     ("main", &[]),
 ];

@@ -99,9 +99,12 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "4: groups[0].tls.key: missing: the private key of the certificate",
     ]),
     ("[[groups]]\nname = \"a\"\nprimary = \"h:1\"\nschemas = { shop = \"\", x = 1 }", &[
-        "4: note: groups[0].schemas: not acted on by this version",
         "4: groups[0].schemas.shop: `` is not a name: 1 to 64 characters are needed",
         "4: groups[0].schemas.x: expected a string in quotes, found a whole number",
+    ]),
+    ("[[groups]]\nname = \"main\"\nprimary = \"h:1\"\nschemas = { a = \"b\" }\n[sharding]\nglobal_tables = \"auto\"", &[
+        "1: groups[0]: `schemas` is for groups that hold shards only, and account \"shop\" has its unsharded tables here, whose statements are not rewritten",
+        "6: sharding.global_tables: `auto` is not known to this version: name the tables",
     ]),
     // Users.
     ("[[users]]\nname = \"u\"", &["1: users[0].password: missing: the password of the account, such as \"env:SHOP_PASSWORD\"; \"\" when it has none"]),
@@ -134,14 +137,27 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ]),
     // Later sections are checked all the same.
     ("[[tables]]\nname = \"orders\"\nranges = [\n  { from = 5, to = 5, groups = [\"main\"] },\n  { from = \"a\", groups = [] },\n  { to = 6, groups = [\"nope\"] },\n]", &[
-        "1: note: tables: not acted on by this version",
         "1: tables[0].key: missing: the column that decides the shard",
         "2: tables[0].name: `orders` is not a table: write schema.table",
         "4: tables[0].ranges[0]: the range is empty: `from` must be below `to`",
         "5: tables[0].ranges[1].from: the ends of an int key are \"min\", \"max\", or whole numbers without quotes",
-        "6: warning: tables[0].ranges[2].groups[0]: there is no group \"nope\"",
+        "6: tables[0].ranges[2].groups[0]: there is no group \"nope\"; the groups are \"main\"",
     ]),
-    ("[sharding]\nmerge_memory = \"64MB\"", &["1: note: sharding: not acted on by this version", "2: sharding.merge_memory: `64MB` is not a size: write a whole number with B, KiB, MiB or GiB, such as \"64MiB\""]),
+    ("[[tables]]\nname = \"a.b\"\nkey = \"k\"\nranges = [\n  { to = 5, groups = [\"main\"] },\n  { from = 4, to = 8, groups = [\"main\"] },\n  { from = 9, groups = [\"main\"] },\n]", &[
+        "1: tables[0]: the keys from 8 to 9 are in no range: one range ends where the next begins",
+        "6: tables[0].ranges[1]: the range overlaps another one: a range ends before its `to`",
+    ]),
+    ("[[tables]]\nname = \"a.b\"\nkey = \"k\"\nkey_type = \"date\"\nranges = [\n  { to = \"2024-02-30\", groups = [\"main\"] },\n]\n[[tables]]\nname = \"A.B\"\nkey = \"k\"\nkey_type = \"string\"\nranges = [\n  { from = \"\u{e9}\", groups = [\"main\"] },\n  { tables = 2, groups = [\"main\"] },\n]", &[
+        "6: tables[0].ranges[0].to: `2024-02-30` is not a date: write YYYY-MM-DD",
+        "8: tables[1]: table \"A.B\" is defined twice",
+        "8: tables[1].hash: missing: a text has no modulus: use `crc32`",
+        "13: tables[1].ranges[0].from: text keys are placed by printable ASCII: so are the ends of ranges",
+    ]),
+    ("[[tables]]\nname = \"a.b\"\nkey = \"k\"\nkey_type = \"date\"\nhash = \"atlas32\"\nranges = [{ groups = [\"main\"], tables = 10000 }, { from = \"x\", groups = [] }]", &[
+        "5: tables[0].hash: a date is no number: use `crc32`",
+        "6: tables[0].ranges[1].from: `x` is not a date: write YYYY-MM-DD",
+    ]),
+    ("[sharding]\nmerge_memory = \"64MB\"", &["2: note: sharding.merge_memory: not acted on by this version", "2: sharding.merge_memory: `64MB` is not a size: write a whole number with B, KiB, MiB or GiB, such as \"64MiB\""]),
     ("[[rules]]\nmatch = { kind = \"reads\" }\naction = \"deny\"", &[
         "1: note: rules: not acted on by this version",
         "1: rules[0].name: missing: a name, which refused clients are told",

@@ -307,6 +307,7 @@ fn bound(bound: &Bound) -> String {
         Bound::Min => "min".to_owned(),
         Bound::Int(number) => number.to_string(),
         Bound::Text(text) => text.clone(),
+        Bound::Date(day) => crate::config::print_day(*day),
         Bound::Max => "max".to_owned(),
     }
 }

@@ -17,7 +17,7 @@ use super::{Charset, Dialect, Server, Traits};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tok {
+pub enum Tok {
     /// The text is over.
     End,
     /// An unquoted name or keyword.
@@ -52,10 +52,39 @@ pub(super) enum Tok {
 
 /// One token and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) tok: Tok,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub struct Token {
+    /// What it is.
+    pub tok: Tok,
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+/// The tokens of a text, for those who make a syntax tree of them.
+#[derive(Clone, Debug)]
+pub struct Tokens<'a>(Scanner<'a>);
+
+impl<'a> Tokens<'a> {
+    /// Those of this text.
+    #[must_use]
+    pub fn new(sql: &'a [u8], d: &Dialect) -> Self {
+        Self(Scanner::new(sql, d))
+    }
+
+    /// EXECUTABLE, UNTERMINATED, DOUBTFUL as met so far.
+    #[must_use]
+    pub fn found(&self) -> Traits {
+        self.0.found
+    }
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        Some(self.0.next()).filter(|token| token.tok != Tok::End)
+    }
 }
 
 /// Walks the tokens of a text. Clones are cheap: one looks ahead by cloning.

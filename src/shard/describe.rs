@@ -1,0 +1,105 @@
+//! Statements that show what a table is like: DESCRIBE, SHOW COLUMNS, SHOW INDEX, SHOW CREATE TABLE. They are read token by token.
+
+use std::ops::Range;
+
+use super::map::Placement;
+use super::shape::{Act, Shape, TableRef};
+use crate::sql::{self, Dialect, Tok};
+
+/// One word or name.
+#[derive(Clone, Debug)]
+struct Item {
+    name: Vec<u8>,
+    is_word: bool,
+    is_dot: bool,
+    place: Range<usize>,
+}
+
+/// The shape of a statement that describes a sharded table; `None` for any other.
+pub(super) fn describe(
+    placement: &Placement,
+    text: &[u8],
+    d: &Dialect,
+    schema: Option<&[u8]>,
+) -> Option<Shape> {
+    let items: Vec<Item> = sql::Tokens::new(text, d)
+        .take(16)
+        .map(|t| {
+            let bytes = text.get(t.start..t.end).unwrap_or_default();
+            Item {
+                name: match t.tok {
+                    Tok::Word => bytes.to_vec(),
+                    _ => sql::decode(bytes, d).unwrap_or_default(),
+                },
+                is_word: t.tok == Tok::Word,
+                is_dot: t.tok == Tok::Dot,
+                place: t.start..t.end,
+            }
+        })
+        .collect();
+    let is = |at: usize, words: &[&str]| {
+        let item = items.get(at).filter(|item| item.is_word);
+        item.is_some_and(|item| {
+            words
+                .iter()
+                .any(|w| item.name.eq_ignore_ascii_case(w.as_bytes()))
+        })
+    };
+    let mut at = 0;
+    let mut shows_name = false;
+    if is(0, &["desc", "describe", "explain"]) {
+        at = 1;
+    } else if is(0, &["show"]) {
+        at += 1;
+        while is(at, &["extended", "full"]) {
+            at += 1;
+        }
+        if is(at, &["create"]) && is(at + 1, &["table"]) {
+            shows_name = true;
+            at += 2;
+        } else if is(at + 1, &["from", "in"]) {
+            shows_name = is(at, &["index", "indexes", "keys"]);
+            if !shows_name && !is(at, &["columns", "fields"]) {
+                return None;
+            }
+            at += 2;
+        } else {
+            return None;
+        }
+    } else {
+        return None;
+    }
+    let first = items.get(at)?;
+    let (schema_item, name) = match items.get(at + 1) {
+        Some(dot) if dot.is_dot => (Some(first), items.get(at + 2)?),
+        _ => (None, first),
+    };
+    let behind = at + if schema_item.is_some() { 3 } else { 1 };
+    if is(behind, &["from", "in"]) {
+        return None;
+    }
+    let of = match schema_item {
+        Some(schema) => placement.table(&schema.name, &name.name),
+        None => placement.table(schema?, &name.name),
+    }?;
+    Some(Shape {
+        act: Act::Describe,
+        refs: vec![TableRef {
+            table: of,
+            name: name.place.clone(),
+            schema: schema_item.map(|schema| schema.place.clone()),
+            has_alias: true,
+            may_have_alias: false,
+            is_outer: true,
+            is_optional: false,
+        }],
+        facts: Vec::new(),
+        qualifiers: Vec::new(),
+        rows: None,
+        names_unsharded: false,
+        names_global: false,
+        obstacle: None,
+        limit: None,
+        shows_name,
+    })
+}

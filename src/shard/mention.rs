@@ -1,0 +1,279 @@
+//! Whether a statement names a table of the configuration: first by its words, which costs next to nothing and is all that an
+//! unsharded statement ever pays; then by its tokens, in the places where a table can stand.
+
+use super::map::Placement;
+use crate::sql::{self, Dialect, Tok};
+
+/// The words by which statements are told apart that may name a table.
+#[derive(Debug, Default)]
+pub struct Words {
+    /// Lower case, in order.
+    words: Vec<Box<[u8]>>,
+    /// Bit `n` is set if a word has `n` letters, the last bit for all longer ones.
+    lengths: u64,
+    /// First letters, in lower case.
+    firsts: [u64; 2],
+    /// A name has no word that could be looked for.
+    always: bool,
+}
+
+const fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'$'
+}
+
+impl Words {
+    /// The words of these names.
+    pub(super) fn new<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let mut found = Self::default();
+        for name in names {
+            // Of a name with other signs its first word will do.
+            let word = name
+                .as_bytes()
+                .split(|b| !is_word(*b))
+                .find(|w| !w.is_empty());
+            match word {
+                Some(word) => found.add(word.to_ascii_lowercase().into()),
+                None => found.always = true,
+            }
+        }
+        found.words.sort_unstable();
+        found.words.dedup();
+        found
+    }
+
+    fn add(&mut self, word: Box<[u8]>) {
+        self.lengths |= 1 << word.len().min(63);
+        if let Some(first) = word.first().filter(|b| b.is_ascii()) {
+            let (half, bit) = (usize::from(first >> 6 & 1), first & 63);
+            self.firsts[half] |= 1 << bit;
+        }
+        self.words.push(word);
+    }
+
+    /// Whether one of the words stands anywhere in the text, in any case.
+    #[must_use]
+    pub fn occur_in(&self, text: &[u8]) -> bool {
+        if self.always {
+            return true;
+        }
+        let mut at = 0;
+        while let Some(first) = text.get(at) {
+            if !is_word(*first) {
+                at += 1;
+                continue;
+            }
+            let rest = text.get(at..).unwrap_or_default();
+            let len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
+            let word = rest.get(..len).unwrap_or_default();
+            if self.has(word) {
+                return true;
+            }
+            // `/*!50000orders */`
+            if at > 0 && text.get(at - 1) == Some(&b'!') && first.is_ascii_digit() {
+                let digits = word.iter().position(|b| !b.is_ascii_digit());
+                if self.has(word.get(digits.unwrap_or(len)..).unwrap_or_default()) {
+                    return true;
+                }
+            }
+            at += len;
+        }
+        false
+    }
+
+    fn has(&self, word: &[u8]) -> bool {
+        let Some(first) = word.first().map(u8::to_ascii_lowercase) else {
+            return false;
+        };
+        let (half, bit) = (usize::from(first >> 6 & 1), first & 63);
+        self.lengths >> word.len().min(63) & 1 == 1
+            && self.firsts[half] >> bit & 1 == 1
+            && self
+                .words
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(word))
+    }
+}
+
+impl Placement {
+    /// Whether a sharded or global table may be named where a table can stand. `schema` is the session's.
+    #[must_use]
+    pub fn is_mentioned(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
+        let mut may_stand = true;
+        let mut qualifier: Option<Vec<u8>> = None;
+        let mut is_qualified = false;
+        for t in sql::Tokens::new(text, d) {
+            let bytes = text.get(t.start..t.end).unwrap_or_default();
+            let name = match t.tok {
+                Tok::Word => bytes.to_vec(),
+                // A quoted string may be a name, in another sql_mode.
+                Tok::Name => unquote(bytes),
+                Tok::Text if bytes.first() == Some(&b'"') => unquote(bytes),
+                Tok::Semicolon => {
+                    may_stand = true;
+                    continue;
+                }
+                _ => {
+                    is_qualified = t.tok == Tok::Dot && qualifier.is_some();
+                    if !is_qualified {
+                        qualifier = None;
+                    }
+                    continue;
+                }
+            };
+            if t.tok == Tok::Word && !is_qualified {
+                may_stand = places(bytes).unwrap_or(may_stand);
+            }
+            let of = if is_qualified {
+                qualifier.as_deref()
+            } else {
+                schema
+            };
+            if may_stand
+                && let Some(of) = of
+                && (self.table(of, &name).is_some() || self.is_global(of, &name))
+            {
+                return true;
+            }
+            is_qualified = false;
+            qualifier = Some(name);
+        }
+        false
+    }
+}
+
+/// Whether tables can stand behind this word; `None` if it changes nothing. Wrong is only to say that they cannot.
+fn places(word: &[u8]) -> Option<bool> {
+    let is = |words: &[&str]| {
+        words
+            .iter()
+            .any(|w| word.eq_ignore_ascii_case(w.as_bytes()))
+    };
+    if is(&["select", "where", "having", "values", "limit", "by", "set"]) {
+        Some(false)
+    } else if is(&[
+        "from",
+        "join",
+        "straight_join",
+        "into",
+        "update",
+        "table",
+        "tables",
+        "delete",
+        "using",
+        "insert",
+        "replace",
+        "explain",
+        "describe",
+        "desc",
+        "truncate",
+        "analyze",
+        "view",
+        "references",
+        "to",
+        "rename",
+        "union",
+    ]) {
+        Some(true)
+    } else {
+        None
+    }
+}
+
+/// What a statement of another kind than a query or a change of rows acts on: whether a sharded or global table is named there.
+pub(super) fn is_acted_on(
+    placement: &Placement,
+    text: &[u8],
+    d: &Dialect,
+    schema: Option<&[u8]>,
+) -> bool {
+    const BEFORE: [&str; 22] = [
+        "table",
+        "tables",
+        "exists",
+        "from",
+        "join",
+        "straight_join",
+        "into",
+        "update",
+        "on",
+        "references",
+        "to",
+        "like",
+        "view",
+        "truncate",
+        "handler",
+        "rename",
+        "as",
+        "in",
+        "using",
+        "ignore",
+        "delete",
+        "sequence",
+    ];
+    let tokens: Vec<(Tok, &[u8])> = sql::Tokens::new(text, d)
+        .map(|t| (t.tok, text.get(t.start..t.end).unwrap_or_default()))
+        .collect();
+    let mut depth = 0_usize;
+    let at = |at: Option<usize>| at.and_then(|at| tokens.get(at)).copied();
+    for (number, (tok, bytes)) in tokens.iter().enumerate() {
+        match tok {
+            Tok::Open => depth += 1,
+            Tok::Close => depth = depth.saturating_sub(1),
+            Tok::Word | Tok::Name | Tok::Text => {
+                let name = name_of(*tok, bytes);
+                let (mut of, mut before) = (schema.map(<[u8]>::to_vec), number.checked_sub(1));
+                if let Some((Tok::Dot, _)) = at(before) {
+                    let qualifier = number.checked_sub(2);
+                    of = at(qualifier).map(|(tok, bytes)| name_of(tok, bytes));
+                    before = number.checked_sub(3);
+                }
+                let may_stand = match at(before) {
+                    None => true,
+                    Some((Tok::Comma, _)) => depth == 0,
+                    Some((Tok::Open, _)) => matches!(
+                        at(before.and_then(|at| at.checked_sub(1))),
+                        Some((Tok::Equal, _))
+                    ),
+                    Some((Tok::Word, word)) => BEFORE
+                        .iter()
+                        .any(|known| word.eq_ignore_ascii_case(known.as_bytes())),
+                    Some(_) => false,
+                };
+                if may_stand
+                    && let Some(of) = of
+                    && (placement.table(&of, &name).is_some() || placement.is_global(&of, &name))
+                {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+fn name_of(tok: Tok, bytes: &[u8]) -> Vec<u8> {
+    if tok == Tok::Word {
+        bytes.to_vec()
+    } else {
+        unquote(bytes)
+    }
+}
+
+fn unquote(bytes: &[u8]) -> Vec<u8> {
+    let Some(quote) = bytes.first() else {
+        return Vec::new();
+    };
+    let inside = bytes
+        .get(1..bytes.len().saturating_sub(1))
+        .unwrap_or_default();
+    let mut name = Vec::with_capacity(inside.len());
+    let mut rest = inside.iter();
+    while let Some(b) = rest.next() {
+        name.push(*b);
+        if b == quote {
+            rest.next();
+        }
+    }
+    name
+}

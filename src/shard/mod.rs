@@ -1,0 +1,156 @@
+//! Sharded tables: where which row lies, which shards a statement needs, and what each of them is sent.
+//!
+//! A statement that names no table of the configuration never comes here: [`Words`] tells it apart by a look at its bytes. Any other is
+//! read into a tree, and the tree into a [`Shape`]: the tables that it names and what it says about their keys. [`Placement::plan`] makes
+//! of a shape, and of the parameters' values, a [`Plan`]; the texts in it are the client's own bytes with other names in place.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | `key`, `hash`, `map` | values of keys, hashes, from keys to shards |
+//! | `keyset`, `compare`, `cond` | what conditions say about keys, as sets that may be too large and never too small |
+//! | `mention` | whether a statement names a sharded table |
+//! | `tokens`, `parse` | the tree, behind guards |
+//! | `read`, `lower`, `write`, `describe`, `names`, `values` | from the tree to the shape |
+//! | `apart` | what cannot be asked of several shards |
+//! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
+//! | `refused` | why it is not run |
+//!
+//! A tree is never printed: that loses comments, hints and meaning.
+//!
+//! Not here: running a plan, which is the session's.
+
+mod apart;
+mod compare;
+mod cond;
+mod describe;
+mod hash;
+mod key;
+mod keyset;
+mod lower;
+mod map;
+mod mention;
+mod names;
+mod parse;
+mod plan;
+mod read;
+mod refused;
+mod shape;
+mod splice;
+mod tokens;
+mod values;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use compare::{Comparison, Truth};
+pub use cond::{Cond, Operand};
+pub use key::{Key, Misfit, Scalar};
+pub use keyset::KeySet;
+pub use map::{Placement, Shard, Table};
+pub use mention::Words;
+pub use plan::{Asked, Leg, Plan};
+pub use refused::Refused;
+pub use shape::{Act, Fact, Qualifier, Rows, Shape, TableRef};
+pub use values::number_of as number;
+
+use sqlparser::ast::Statement;
+
+use crate::sql::{self, Dialect, Tok};
+use read::Reader;
+
+/// The stack that a thread needs to read any statement: trees are as deep as expressions are long.
+pub const STACK: usize = 16 << 20;
+
+impl Placement {
+    /// What becomes of a statement of a session with this schema; nothing if it names no table of the configuration. The parameters of a
+    /// statement that has them and comes without are not known.
+    #[must_use]
+    pub fn plan_text(&self, asked: Asked<'_>, schema: Option<&[u8]>) -> Option<Plan> {
+        if !self.words().occur_in(asked.text) || !self.is_mentioned(asked.text, asked.d, schema) {
+            return None;
+        }
+        match self.read(asked.text, asked.d, schema) {
+            Ok(None) => None,
+            Ok(Some(shape)) => Some(self.plan(&shape, asked)),
+            Err(refused) => Some(Plan::Refuse(refused)),
+        }
+    }
+
+    /// Reads a statement of a session with this schema; nothing if it names no sharded table after all.
+    ///
+    /// # Errors
+    /// It names one and is not understood.
+    pub fn read(
+        &self,
+        text: &[u8],
+        d: &Dialect,
+        schema: Option<&[u8]>,
+    ) -> Result<Option<Shape>, Refused> {
+        if let Some(shape) = describe::describe(self, text, d, schema) {
+            return Ok(Some(shape));
+        }
+        if !is_query_or_change(text, d) {
+            return if mention::is_acted_on(self, text, d, schema) {
+                read::refuse(ELSEWHERE)
+            } else {
+                Ok(None)
+            };
+        }
+        let parsed = parse::parse(text, d)?;
+        let mut reader = Reader::new(self, text, d, schema, parsed.is_doubtful);
+        reader.statement(&parsed.statement)?;
+        if parsed.is_locking {
+            reader.obstacle("a locking read over several shards");
+        }
+        let writes = reader.shape.act != Act::Read;
+        if reader.shape.refs.is_empty() && writes && reader.shape.names_global {
+            return read::refuse("a write to a global table: make it in every group yourself");
+        }
+        Ok(Some(reader.shape).filter(|shape| !shape.refs.is_empty()))
+    }
+}
+
+/// What to do with statements that are not analysed.
+const ELSEWHERE: &str = "this kind of statement on a sharded or global table: send it to the servers of each group, with the names of the physical tables";
+
+/// Whether a statement is of a kind that the parser is asked about.
+fn is_query_or_change(text: &[u8], d: &Dialect) -> bool {
+    const FIRST: [&str; 12] = [
+        "select", "with", "table", "values", "insert", "replace", "update", "delete", "explain",
+        "desc", "describe", "analyze",
+    ];
+    let mut tokens = sql::Tokens::new(text, d).skip_while(|t| t.tok == Tok::Open);
+    let first = tokens.next().filter(|t| t.tok == Tok::Word);
+    let is_analyze_table = tokens.next().is_some_and(|t| {
+        let word = text.get(t.start..t.end).unwrap_or_default();
+        [&b"table"[..], b"no_write_to_binlog", b"local"]
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
+    });
+    first.is_some_and(|t| {
+        let word = text.get(t.start..t.end).unwrap_or_default();
+        let known = FIRST
+            .iter()
+            .find(|first| word.eq_ignore_ascii_case(first.as_bytes()));
+        known.is_some_and(|first| *first != "analyze" || !is_analyze_table)
+    })
+}
+
+impl Reader<'_> {
+    fn statement(&mut self, statement: &Statement) -> Result<(), Refused> {
+        match statement {
+            Statement::Query(query) => read::walk(self, query.as_ref()),
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Explain { statement, .. } => {
+                self.statement(statement)?;
+                self.obstacle("EXPLAIN of a statement for several shards");
+                self.shape.act = Act::Read;
+                Ok(())
+            }
+            _ => read::refuse(ELSEWHERE),
+        }
+    }
+}

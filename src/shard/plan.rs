@@ -1,0 +1,402 @@
+//! From a statement's shape and its parameters to the shards that it needs. The set of shards is never smaller than the truth.
+
+use super::key::{Key, Misfit, Scalar};
+use super::keyset::KeySet;
+use super::map::{Placement, Table};
+use super::refused::Refused;
+use super::shape::{Act, Rows, Shape};
+use super::splice::{group, splice};
+use crate::config::Broadcast;
+use crate::sql::Dialect;
+
+/// The tables that a condition chooses rows of, each with whether it is optional.
+type Chosen = Vec<(usize, bool)>;
+
+/// A statement for one shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leg {
+    /// The number of the group that gets it.
+    pub group: usize,
+    /// What it gets; nothing stands for the client's own text.
+    pub text: Option<Vec<u8>>,
+}
+
+/// What becomes of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// One group has all that it needs.
+    One(Leg),
+    /// Its rows are those of several shards, one behind the other, at most so many.
+    Scatter {
+        /// For each shard.
+        legs: Vec<Leg>,
+        /// LIMIT.
+        limit: Option<u64>,
+    },
+    /// It is not run.
+    Refuse(Refused),
+}
+
+/// What a plan is made for, beside the statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The text.
+    pub text: &'a [u8],
+    /// How it is read.
+    pub d: &'a Dialect,
+    /// The account's own group.
+    pub home: usize,
+    /// Values of the parameters.
+    pub params: &'a [Scalar],
+}
+
+impl Placement {
+    /// See the module's words.
+    #[must_use]
+    pub fn plan(&self, shape: &Shape, asked: Asked<'_>) -> Plan {
+        self.try_plan(shape, asked).unwrap_or_else(Plan::Refuse)
+    }
+
+    fn try_plan(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {
+        let sets = self.key_sets(shape, asked.params);
+        let mut shards: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
+        for (named, keys) in shape.refs.iter().zip(&sets) {
+            let table = self.known(named.table)?;
+            shards.push(table.shards_of(keys));
+        }
+        if let Some(rows) = &shape.rows {
+            let target = self.inserted(shape, rows, &shards, asked.params)?;
+            if let Some(first) = shards.first_mut() {
+                *first = target;
+            }
+        }
+        if shape.act == Act::Describe {
+            return self.describe(shape, asked);
+        }
+        if shards.iter().all(|shards| shards.len() <= 1)
+            && let Some(plan) = self.one(shape, &shards, asked)?
+        {
+            return Ok(plan);
+        }
+        self.several(shape, &shards, asked)
+    }
+
+    fn known(&self, table: usize) -> Result<&Table, Refused> {
+        self.tables
+            .get(table)
+            .ok_or_else(|| Refused::new("the table is not known any more"))
+    }
+
+    /// The keys that rows of each table can have that matter to the statement.
+    #[must_use]
+    pub fn key_sets(&self, shape: &Shape, params: &[Scalar]) -> Vec<KeySet> {
+        let mut sets = vec![KeySet::KEYS; shape.refs.len()];
+        let key_type = |of: usize| {
+            let table = shape.refs.get(of).map(|r| r.table)?;
+            self.tables.get(table).map(|table| table.key_type)
+        };
+        for fact in &shape.facts {
+            for (of, is_optional) in &fact.of {
+                let (Some(set), Some(key_type)) = (sets.get_mut(*of), key_type(*of)) else {
+                    continue;
+                };
+                let yes = fact.cond.truth(*of, key_type, params).yes;
+                // A row that the condition needs to be missing must not be looked for in one place only.
+                if !(*is_optional && yes.null) {
+                    *set = set.intersection(&yes.with_null(false));
+                }
+            }
+        }
+        // Equal keys: where the one can be, the other is. Each round passes it on by one table.
+        let pairs: Vec<(usize, usize, &Chosen)> = shape
+            .facts
+            .iter()
+            .flat_map(|fact| {
+                fact.cond
+                    .same_keys()
+                    .into_iter()
+                    .map(|(a, b)| (a, b, &fact.of))
+            })
+            .collect();
+        for _ in 0..shape.refs.len().min(16) {
+            for (a, b, of) in &pairs {
+                for (to, from) in [(*a, *b), (*b, *a)] {
+                    if !of.iter().any(|(chosen, _)| *chosen == to) || key_type(to) != key_type(from)
+                    {
+                        continue;
+                    }
+                    if let Some(keys) = sets.get(from).cloned()
+                        && let Some(set) = sets.get_mut(to)
+                    {
+                        *set = set.intersection(&keys);
+                    }
+                }
+            }
+        }
+        sets
+    }
+
+    /// The shards that an INSERT's rows go to.
+    fn inserted(
+        &self,
+        shape: &Shape,
+        rows: &Rows,
+        shards: &[Vec<usize>],
+        params: &[Scalar],
+    ) -> Result<Vec<usize>, Refused> {
+        let table = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
+        let key = &table.key;
+        match rows {
+            Rows::Unknown => Err(Refused::new(format!(
+                "the value of the shard key {key} is known to the server only: write it as a literal or a parameter"
+            ))),
+            Rows::Values(values) => {
+                let mut targets = Vec::new();
+                for value in values {
+                    let stored = Key::stored(value.value(params), table.key_type);
+                    let stored = stored.map_err(|misfit| Refused::new(why(misfit, key)))?;
+                    let shard = table.shard_of(&stored).ok_or_else(|| {
+                        Refused::new(format!(
+                            "no range of {}.{} holds the shard key {}",
+                            table.schema,
+                            table.name,
+                            String::from_utf8_lossy(&stored.to_text())
+                        ))
+                    })?;
+                    targets.push(shard);
+                }
+                targets.sort_unstable();
+                targets.dedup();
+                Ok(targets)
+            }
+            Rows::KeyOf(of) => {
+                let source = self.known(shape.refs.get(*of).map_or(usize::MAX, |r| r.table))?;
+                if !source.is_placed_like(table) {
+                    return Err(Refused::new(format!(
+                        "{}.{} and {}.{} are not placed alike",
+                        source.schema, source.name, table.schema, table.name
+                    )));
+                }
+                Ok(shards.get(*of).cloned().unwrap_or_default())
+            }
+        }
+    }
+
+    /// A statement that one group can answer; `None` if there is none.
+    fn one(
+        &self,
+        shape: &Shape,
+        shards: &[Vec<usize>],
+        asked: Asked<'_>,
+    ) -> Result<Option<Plan>, Refused> {
+        let table_of = |of: usize| shape.refs.get(of).map_or(usize::MAX, |r| r.table);
+        let mut groups = shards
+            .iter()
+            .enumerate()
+            .filter_map(|(of, shards)| group(self, table_of(of), *shards.first()?));
+        // Where no row fits any shard will say so: the account's own group, if it has one, or the first.
+        let wanted = match groups.next() {
+            Some(first) if groups.all(|other| other == first) => first,
+            Some(_) => return Ok(None),
+            None => {
+                let table = self.known(table_of(0))?;
+                let is_home = table.shards.iter().any(|shard| shard.group == asked.home);
+                match table.shards.first() {
+                    _ if is_home => asked.home,
+                    Some(shard) => shard.group,
+                    None => return Err(Refused::new("the table has no shard")),
+                }
+            }
+        };
+        if shape.names_unsharded && wanted != asked.home {
+            return Err(Refused::new(
+                "a sharded and an unsharded table that are not in the same group",
+            ));
+        }
+        let mut chosen = Vec::with_capacity(shards.len());
+        for (of, shards) in shards.iter().enumerate() {
+            let table = self.known(table_of(of))?;
+            let in_group = || table.shards.iter().position(|shard| shard.group == wanted);
+            let Some(shard) = shards.first().copied().or_else(in_group) else {
+                return Ok(None);
+            };
+            chosen.push(shard);
+        }
+        Ok(Some(Plan::One(Leg {
+            group: wanted,
+            text: splice(self, shape, &chosen, asked.text, asked.d)?,
+        })))
+    }
+
+    /// Some shard by which a statement can be prepared whose parameters are not known yet.
+    ///
+    /// # Errors
+    /// There is no group that has all its tables.
+    pub fn any_leg(&self, shape: &Shape, asked: Asked<'_>) -> Result<Leg, Refused> {
+        let mut tables = Vec::with_capacity(shape.refs.len());
+        for named in &shape.refs {
+            tables.push(self.known(named.table)?);
+        }
+        let in_group = |group: usize| -> Option<Vec<usize>> {
+            let shard = |table: &&Table| table.shards.iter().position(|s| s.group == group);
+            tables.iter().map(shard).collect()
+        };
+        let others = tables.first().into_iter().flat_map(|table| &table.shards);
+        let mut groups = std::iter::once(asked.home)
+            .chain(others.map(|shard| shard.group))
+            .filter(|group| !shape.names_unsharded || *group == asked.home);
+        let found = groups.find_map(|group| Some((group, in_group(group)?)));
+        let Some((group, chosen)) = found else {
+            return Err(Refused::new("no group has all the tables that it names"));
+        };
+        Ok(Leg {
+            group,
+            text: splice(self, shape, &chosen, asked.text, asked.d)?,
+        })
+    }
+
+    fn describe(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {
+        let table = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
+        let at_home = table.shards.iter().position(|s| s.group == asked.home);
+        let shard = at_home.unwrap_or(0);
+        let of = table
+            .shards
+            .get(shard)
+            .ok_or_else(|| Refused::new("the table has no shard"))?;
+        if shape.shows_name && of.name != table.name {
+            return Err(Refused::new(format!(
+                "the answer would name a physical table: ask a server of its group about {}",
+                of.name
+            )));
+        }
+        Ok(Plan::One(Leg {
+            group: of.group,
+            text: splice(self, shape, &[shard], asked.text, asked.d)?,
+        }))
+    }
+
+    /// A statement that needs several shards.
+    fn several(
+        &self,
+        shape: &Shape,
+        shards: &[Vec<usize>],
+        asked: Asked<'_>,
+    ) -> Result<Plan, Refused> {
+        let first = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
+        match shape.act {
+            Act::Insert => {
+                return Err(Refused::new(
+                    "its rows belong on several shards: insert them apart",
+                ));
+            }
+            Act::Change => {
+                return Err(Refused::new(format!(
+                    "a write that several shards may have rows for: say which with {} = ... or IN (...)",
+                    first.key
+                )));
+            }
+            Act::Read | Act::Describe => {}
+        }
+        if let Some(obstacle) = &shape.obstacle {
+            return Err(obstacle.clone());
+        }
+        if shape.refs.iter().any(|r| !r.is_outer) {
+            return Err(Refused::new(format!(
+                "a subquery on a sharded table over several shards: say which with {} = ...",
+                first.key
+            )));
+        }
+        if shape.refs.iter().all(|r| r.is_optional) {
+            return Err(Refused::new(
+                "an outer join over several shards that keeps rows of a table that is not sharded",
+            ));
+        }
+        let all = self.joined(shape, shards)?;
+        for named in &shape.refs {
+            let table = self.known(named.table)?;
+            if table.broadcast != Broadcast::Allow {
+                return Err(Refused::new(format!(
+                    "a read of {}.{} without its shard key {}, which its `broadcast` does not allow",
+                    table.schema, table.name, table.key
+                )));
+            }
+        }
+        let limit = match &shape.limit {
+            None => None,
+            Some(limit) => match limit.value(asked.params) {
+                Scalar::Int(number) => u64::try_from(*number).ok(),
+                _ => {
+                    return Err(Refused::new(
+                        "a LIMIT that is not understood, over several shards",
+                    ));
+                }
+            },
+        };
+        let mut legs = Vec::with_capacity(all.len());
+        for shard in all {
+            let group = group(
+                self,
+                shape.refs.first().map_or(usize::MAX, |r| r.table),
+                shard,
+            )
+            .ok_or_else(|| Refused::new("its shard is not known"))?;
+            if shape.names_unsharded && group != asked.home {
+                return Err(Refused::new(
+                    "a sharded and an unsharded table that are not in the same group",
+                ));
+            }
+            let chosen = vec![shard; shape.refs.len()];
+            legs.push(Leg {
+                group,
+                text: splice(self, shape, &chosen, asked.text, asked.d)?,
+            });
+        }
+        Ok(Plan::Scatter { legs, limit })
+    }
+
+    /// The shards of tables that are joined on their keys and placed alike: their rows meet on one shard only.
+    fn joined(&self, shape: &Shape, shards: &[Vec<usize>]) -> Result<Vec<usize>, Refused> {
+        let anchor = shape.refs.iter().position(|r| !r.is_optional).unwrap_or(0);
+        let table = |of: usize| self.known(shape.refs.get(of).map_or(usize::MAX, |r| r.table));
+        let pairs: Vec<(usize, usize)> = shape
+            .facts
+            .iter()
+            .flat_map(|fact| {
+                let chooses = |of: usize| fact.of.iter().any(|(chosen, _)| *chosen == of);
+                let pairs = fact.cond.same_keys().into_iter();
+                pairs.filter(move |(a, b)| chooses(*a) || chooses(*b))
+            })
+            .collect();
+        let mut met = vec![anchor];
+        let mut at = 0;
+        while let Some(of) = met.get(at).copied() {
+            for (a, b) in &pairs {
+                for (from, to) in [(*a, *b), (*b, *a)] {
+                    if from == of && !met.contains(&to) && table(to)?.is_placed_like(table(of)?) {
+                        met.push(to);
+                    }
+                }
+            }
+            at += 1;
+        }
+        if met.len() < shape.refs.len() {
+            return Err(Refused::new(
+                "a join of sharded tables over several shards that is not on their shard keys, or of tables that are not placed alike",
+            ));
+        }
+        Ok(shards.get(anchor).cloned().unwrap_or_default())
+    }
+}
+
+fn why(misfit: Misfit, key: &str) -> String {
+    match misfit {
+        Misfit::Null => format!("the shard key {key} is NULL: such a row has no place"),
+        Misfit::Unknown => format!("the value of the shard key {key} is known to the server only"),
+        Misfit::Type => format!(
+            "the server would store another value for the shard key {key}, or none: give it as its type is"
+        ),
+        Misfit::Text => format!(
+            "the shard key {key} is a text that is not printable ASCII: where it lies would hang on the collation"
+        ),
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a statement is not run.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// See the module's words: what follows `Proxy Warning - Sharing Hit Multi Dbgroup Not Support SQL: `.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(Cow<'static, str>);
+
+impl Refused {
+    /// With this reason, and a hint where there is one.
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self(Cow::Owned(reason.into()))
+    }
+
+    /// A text is prepared or executed by SQL.
+    pub const PREPARE: Self = Self(Cow::Borrowed(
+        "PREPARE and EXECUTE of a text that names a sharded table: let the client library prepare it",
+    ));
+
+    /// It is not known how the text is read.
+    pub const QUOTES: Self = Self(Cow::Borrowed(
+        "it is not known whether \"...\" is a name or a string in this session: write '...' or `...`, or SET sql_mode",
+    ));
+
+    /// It is not known what an unqualified name means.
+    pub const SCHEMA: Self = Self(Cow::Borrowed(
+        "it is not known which schema this session is in: say USE",
+    ));
+
+    /// The text is too long.
+    pub const LONG: Self = Self(Cow::Borrowed("it is longer than 1 MiB: split it"));
+
+    /// The configuration has changed.
+    pub const GONE: Self = Self(Cow::Borrowed(
+        "its table is not sharded any more: prepare the statement again",
+    ));
+
+    /// COM_FIELD_LIST.
+    pub const FIELDS: Self = Self(Cow::Borrowed(
+        "the columns of a sharded table by COM_FIELD_LIST: say SHOW COLUMNS FROM",
+    ));
+
+    /// Long data.
+    pub const LONG_DATA: Self = Self(Cow::Borrowed(
+        "parameters sent ahead of the execution: the shard is known with all of them only",
+    ));
+
+    /// Several executions at once.
+    pub const BULK: Self = Self(Cow::Borrowed(
+        "many executions in one command: execute the statement for one row after the other",
+    ));
+
+    /// Several shards.
+    pub const SEVERAL: Self = Self(Cow::Borrowed(
+        "its rows are on several shards, which this version does not read together: say which with the shard key",
+    ));
+
+    /// The reason and the hint.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Proxy Warning - Sharing Hit Multi Dbgroup Not Support SQL: {}",
+            self.0
+        )
+    }
+}

@@ -1,0 +1,95 @@
+//! What is kept of a statement's tree: the tables that it names, what is said about their keys, and what stands in the way of asking
+//! several shards. Planning it costs no parsing.
+
+use std::ops::Range;
+
+use super::cond::{Cond, Operand};
+use super::refused::Refused;
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It reads.
+    Read,
+    /// It adds rows.
+    Insert,
+    /// It changes or deletes rows.
+    Change,
+    /// DESCRIBE, SHOW COLUMNS, SHOW CREATE TABLE.
+    Describe,
+}
+
+/// A place where a statement names a sharded table.
+#[derive(Clone, Debug)]
+pub struct TableRef {
+    /// Which table of the placement.
+    pub table: usize,
+    /// Where its name stands.
+    pub name: Range<usize>,
+    /// Where its schema stands, if it does.
+    pub schema: Option<Range<usize>>,
+    /// It has another name in the statement.
+    pub has_alias: bool,
+    /// It can be given one.
+    pub may_have_alias: bool,
+    /// It stands in the outermost query.
+    pub is_outer: bool,
+    /// Its columns are NULL where it has no fitting row.
+    pub is_optional: bool,
+}
+
+/// A place where a column is named together with its table.
+#[derive(Clone, Debug)]
+pub struct Qualifier {
+    /// The place among [`Shape::refs`] that it is about.
+    pub of: usize,
+    /// Where the table's name stands.
+    pub name: Range<usize>,
+    /// Where the schema's name stands.
+    pub schema: Option<Range<usize>>,
+}
+
+/// Where the rows of an INSERT get their key from.
+#[derive(Clone, Debug)]
+pub enum Rows {
+    /// Each row has its own.
+    Values(Vec<Operand>),
+    /// What is in the column is known to the server only.
+    Unknown,
+    /// It is the key of a table that is read.
+    KeyOf(usize),
+}
+
+/// A condition, and the tables whose rows it chooses; with each, whether the table's columns are NULL where it has no fitting row.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// The condition.
+    pub cond: Cond,
+    /// The tables.
+    pub of: Vec<(usize, bool)>,
+}
+
+/// See the module's words.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// What it does.
+    pub act: Act,
+    /// Sharded tables, outer queries before inner ones.
+    pub refs: Vec<TableRef>,
+    /// What is said about their rows.
+    pub facts: Vec<Fact>,
+    /// Columns named with their table.
+    pub qualifiers: Vec<Qualifier>,
+    /// Rows of an INSERT.
+    pub rows: Option<Rows>,
+    /// It names a table that is in the account's own group only.
+    pub names_unsharded: bool,
+    /// It names a table that every group has.
+    pub names_global: bool,
+    /// Why rows of several shards cannot just follow each other.
+    pub obstacle: Option<Refused>,
+    /// LIMIT without an offset.
+    pub limit: Option<Operand>,
+    /// It shows the table's name in its rows.
+    pub shows_name: bool,
+}

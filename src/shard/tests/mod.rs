@@ -1,0 +1,108 @@
+//! Statements and where they go, over a small map: what the reports of other projects' faults call F-SH, and some more.
+
+mod goes;
+mod logic;
+mod refuses;
+mod texts;
+
+use super::{Asked, Placement, Plan, Scalar};
+use crate::sql::{Dialect, Server};
+
+const MAP: &str = r#"
+    groups = [
+        { name = "s0", primary = "h0" },
+        { name = "s1", primary = "h1", schemas = { t1 = "t1_b" } },
+        { name = "s2", primary = "h2" },
+    ]
+    users = [{ name = "u", password = "x", group = "s0" }]
+    [[tables]]
+    name = "t1.ord"
+    key = "uid"
+    ranges = [{ groups = ["s0", "s2"] }]
+    [[tables]]
+    name = "t1.item"
+    key = "uid"
+    ranges = [{ groups = ["s0", "s2"] }]
+    [[tables]]
+    name = "t1.log"
+    key = "id"
+    ranges = [
+        { to = 0, groups = ["s0"], tables = 2 },
+        { from = 0, to = 1000, groups = ["s0", "s1"], tables = 2, first = 10 },
+        { from = 1000, to = 2000, groups = ["s2"] },
+    ]
+    [[tables]]
+    name = "t1.sk-list"
+    key = "k"
+    key_type = "string"
+    hash = "crc32"
+    ranges = [{ groups = ["s0", "s1", "s2"] }]
+    [[tables]]
+    name = "t1.day"
+    key = "d"
+    key_type = "date"
+    ranges = [{ to = "2024-01-01", groups = ["s0"] }, { from = "2024-01-01", groups = ["s2"] }]
+    [[tables]]
+    name = "t1.quiet"
+    key = "uid"
+    broadcast = "deny"
+    ranges = [{ groups = ["s0", "s2"] }]
+    [sharding]
+    global_tables = ["t1.zone"]
+"#;
+
+fn placement() -> Placement {
+    let config = crate::config::load(MAP, "f", &|_| None).unwrap();
+    Placement::new(&config, &[0, 1, 2]).unwrap()
+}
+
+const D: Dialect = Dialect::new(Server::MariaDb, 101_119);
+
+fn plan_with(placement: &Placement, sql: &str, params: &[Scalar]) -> Option<Plan> {
+    let asked = Asked {
+        text: sql.as_bytes(),
+        d: &D,
+        home: 0,
+        params,
+    };
+    placement.plan_text(asked, Some(b"t1"))
+}
+
+/// In words: `-` for an unsharded statement, the group's number, a list of groups and texts, or the reason why not.
+fn goes_with(placement: &Placement, sql: &str, params: &[Scalar]) -> String {
+    let text = |leg: &super::Leg| match &leg.text {
+        Some(text) => format!("{}: {}", leg.group, String::from_utf8_lossy(text)),
+        None => leg.group.to_string(),
+    };
+    match plan_with(placement, sql, params) {
+        None => "-".to_owned(),
+        Some(Plan::One(leg)) => text(&leg),
+        Some(Plan::Scatter { legs, limit }) => {
+            let legs: Vec<String> = legs.iter().map(text).collect();
+            let limit = limit.map_or_else(String::new, |limit| format!(" limit {limit}"));
+            format!("[{}]{limit}", legs.join(", "))
+        }
+        Some(Plan::Refuse(refused)) => refused.reason().to_owned(),
+    }
+}
+
+fn goes(sql: &str) -> String {
+    goes_with(&placement(), sql, &[])
+}
+
+/// Compares what is said with what is wanted, and shows all differences at once.
+fn check<'a>(
+    cases: impl IntoIterator<Item = (String, &'a str)>,
+    fits: impl Fn(&str, &str) -> bool,
+) {
+    let wrong: Vec<String> = cases
+        .into_iter()
+        .map(|(sql, wanted)| (goes(&sql), sql, wanted))
+        .filter(|(told, _, wanted)| !fits(told, wanted))
+        .map(|(told, sql, wanted)| {
+            let start: String = sql.chars().take(300).collect();
+            format!("{start}\n    goes   {told}\n    wanted {wanted}")
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
