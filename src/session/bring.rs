@@ -39,7 +39,7 @@ impl Session {
             return false;
         };
         if same && !self.has_other_flags(known) && !(with_id && self.has_other_id(known)) {
-            return true;
+            return role == Role::Replica || !self.is_to_begin || self.begin_again(role, out);
         }
         if known.begins_with_more && known.history.begins_anew_for(self.state.history()) {
             self.drop_link(role, out);
@@ -150,6 +150,7 @@ impl Session {
         saying: &mut Saying,
         out: &mut Outputs,
     ) {
+        let (placement, group) = (self.moved_by.clone(), self.moved_to);
         let Some(known) = self.links[role as usize].known_mut() else {
             return;
         };
@@ -168,6 +169,7 @@ impl Session {
             }
             Say::InitDb(name) => {
                 saying.flush(capabilities, out);
+                let name = super::sharded::there(placement.as_deref(), group, name);
                 write_command(&mut out.arena, Command::InitDb, name);
                 saying.said.push_back(Said::State);
             }
@@ -255,6 +257,32 @@ impl Session {
         self.leave(role, saying, start, out)
     }
 
+    /// Begins the client's transaction on this connection.
+    #[cold]
+    fn begin_again(&mut self, role: Role, out: &mut Outputs) -> bool {
+        let start = out.arena.len();
+        let capabilities = self.capabilities_of(role);
+        write_query(&mut out.arena, capabilities, &self.begun);
+        let saying = Saying {
+            said: [Said::Begin].into(),
+            ..Saying::default()
+        };
+        self.leave(role, saying, start, out)
+    }
+
+    /// Ends the client's transaction on this connection: nothing has been done in it, and it is to begin elsewhere.
+    pub(super) fn end_untouched(&mut self, role: Role, out: &mut Outputs) {
+        self.is_to_begin = true;
+        let start = out.arena.len();
+        let capabilities = self.capabilities_of(role);
+        write_query(&mut out.arena, capabilities, b"ROLLBACK");
+        let saying = Saying {
+            said: [Said::State].into(),
+            ..Saying::default()
+        };
+        self.leave(role, saying, start, out);
+    }
+
     /// Sends what was said; true when that was nothing.
     fn leave(&mut self, role: Role, saying: Saying, start: usize, out: &mut Outputs) -> bool {
         if saying.said.is_empty() {
@@ -328,7 +356,7 @@ pub(super) fn write_query(buffer: &mut Vec<u8>, capabilities: Capabilities, sql:
     packet.finish();
 }
 
-fn write_command(buffer: &mut Vec<u8>, command: Command, body: &[u8]) {
+pub(super) fn write_command(buffer: &mut Vec<u8>, command: Command, body: &[u8]) {
     let mut packet = PacketWriter::begin(buffer, 0);
     packet.u8(command.code());
     packet.bytes(body);

@@ -137,6 +137,11 @@ impl Session {
             }
             Command::Ping => self.ping(&front, out),
             Command::InitDb => {
+                match self.go_home(cx, out) {
+                    Ok(true) => {}
+                    Ok(false) => return 0,
+                    Err(fault) => return self.refuse_front(front, &fault, out),
+                }
                 let departure = Departure {
                     what: What::InitDb,
                     retain: true,
@@ -177,7 +182,18 @@ impl Session {
                     _ => self.depart(cx, &front, Departure::plain(Expect::Terminal), out),
                 }
             }
-            Command::FieldList => self.depart(cx, &front, Departure::plain(Expect::FieldList), out),
+            Command::FieldList => {
+                let name = front.payload().get(1..).unwrap_or_default();
+                let home = match self.check_table(cx, name) {
+                    Ok(()) => self.go_home(cx, out),
+                    Err(fault) => Err(fault),
+                };
+                match home {
+                    Ok(true) => self.depart(cx, &front, Departure::plain(Expect::FieldList), out),
+                    Ok(false) => 0,
+                    Err(fault) => self.refuse_front(front, &fault, out),
+                }
+            }
             Command::Statistics => self.depart(cx, &front, Departure::plain(Expect::Single), out),
             Command::ProcessInfo => {
                 self.depart(cx, &front, Departure::plain(Expect::Response), out)
@@ -213,47 +229,6 @@ impl Session {
         }
     }
 
-    /// A command too long to be looked at whole streams through; only its head decides. It goes to the primary.
-    fn on_long_command(
-        &mut self,
-        cx: &mut Cx<'_>,
-        command: Command,
-        mut front: Front<'_>,
-        out: &mut Outputs,
-    ) -> usize {
-        // Enough of an execution to hold the types of 65,535 parameters.
-        const HEAD: usize = 256 * 1024;
-        if front.bytes.len() < HEAD && command != Command::StmtSendLongData {
-            self.want = HEAD;
-            return 0;
-        }
-        self.want = 4;
-        match command {
-            Command::Query => {
-                let head = front.payload();
-                let text = query_text(head, self.capabilities).map_or(1, |range| range.start);
-                let kind =
-                    sql::classify_prefix(head.get(text..).unwrap_or_default(), &self.dialect());
-                let departure = Departure {
-                    what: What::LongQuery(kind),
-                    keeps_last: false,
-                    ..Departure::plain(Expect::Response)
-                };
-                self.depart(cx, &front, departure, out)
-            }
-            Command::StmtExecute => self.execute(cx, front, out),
-            Command::StmtBulkExecute => self.bulk_execute(cx, front, out),
-            Command::StmtPrepare => self.prepare(cx, front, out),
-            Command::StmtSendLongData => self.long_data(cx, front, out),
-            _ => {
-                // No other command is that long on any server.
-                let consumed = self.skip(&mut front);
-                self.refuse(&Fault::MalformedCommand, 1, out);
-                consumed
-            }
-        }
-    }
-
     fn query(&mut self, cx: &mut Cx<'_>, front: Front<'_>, out: &mut Outputs) -> usize {
         let payload = front.payload();
         let Ok(range) = query_text(payload, self.capabilities) else {
@@ -284,6 +259,17 @@ impl Session {
             }
             _ => {}
         }
+        let leg = match self.leg(cx, sql, &statement) {
+            Ok(leg) => leg,
+            Err(fault) => return self.refuse_front(front, &fault, out),
+        };
+        match self.go_where(cx, leg.as_ref(), sql, &statement, out) {
+            Ok(true) => {}
+            Ok(false) => return 0,
+            Err(fault) => return self.refuse_front(front, &fault, out),
+        }
+        let spliced = leg.and_then(|leg| leg.text);
+        let sql = spliced.as_deref().unwrap_or(sql);
         let mut route = self.decide(cx, sql, &statement);
         let settled = self
             .check_hint(cx, &statement)
@@ -313,6 +299,7 @@ impl Session {
             Ok(text) => text,
             Err(fault) => return self.refuse_front(front, &fault, out),
         };
+        let text = text.or_else(|| spliced.clone());
         let is_read = route.role == Role::Replica;
         self.last_route = Some((route.role, route.reason));
         let departure = Departure {

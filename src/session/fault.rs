@@ -1,6 +1,7 @@
 //! What Atlas itself says when something goes wrong: the one place with codes, SQL states and texts of its errors.
 //! The table in product.md ("Errors that Atlas itself raises") is followed; the rest are the codes that a server uses.
 
+use crate::shard::Refused;
 use crate::wire::{Capabilities, ErrPacket};
 
 /// An error that Atlas raises towards a client.
@@ -109,6 +110,26 @@ pub enum Fault {
         /// The account's.
         own: String,
     },
+    /// A statement for another group than the one that the transaction is in.
+    #[error(
+        "Proxy Warning - sharding dbgroup is in trans, transaction will not work across multi dbgroup"
+    )]
+    OtherGroupInTransaction,
+    /// A statement for another group than the one in which the session has what it would lose by leaving.
+    #[error(
+        "Proxy Warning - this session holds {held} in group {group}, and the statement belongs in group {asked}"
+    )]
+    Tied {
+        /// What it holds.
+        held: &'static str,
+        /// Where.
+        group: String,
+        /// Where it is to go.
+        asked: String,
+    },
+    /// A statement about sharded tables that is not run.
+    #[error("{0}")]
+    Sharded(Refused),
     /// A server connection went away while a statement was on it.
     #[error("Lost connection to MySQL server during query ({0})")]
     Lost(String),
@@ -174,6 +195,7 @@ impl Fault {
             Self::Exhausted(_) => (1203, *b"42000"),
             Self::Lost(_) => (2013, *b"HY000"),
             Self::Dismissed => (1105, *b"HY000"),
+            Self::OtherGroupInTransaction => (1179, *b"25000"),
             Self::Draining => (1053, *b"08S01"),
             Self::Server { code, sqlstate, .. } => (*code, *sqlstate),
             Self::NoPrimary { .. }
@@ -182,6 +204,8 @@ impl Fault {
             | Self::PreviousElsewhere
             | Self::TypesUnknown
             | Self::OtherGroup { .. }
+            | Self::Sharded(_)
+            | Self::Tied { .. }
             | Self::Incompatible(_)
             | Self::NotPrimary(_)
             | Self::BadReply(_) => (1105, *b"HY000"),

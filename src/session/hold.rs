@@ -92,7 +92,7 @@ impl Session {
             && self.waiting.is_none()
     }
 
-    fn release(&mut self, role: Role, out: &mut Outputs) {
+    pub(super) fn release(&mut self, role: Role, out: &mut Outputs) {
         if let Link::Ready(known) = std::mem::take(self.link_mut(role)) {
             out.push(Output::Release { role, known });
         }
@@ -122,28 +122,33 @@ impl Session {
                 true
             }
             Hold::OnCall => {
-                let capabilities = self.capabilities_of(role);
-                let serial = self.link(role).known().map(|known| known.serial);
-                let warns = self
-                    .warned
-                    .is_some_and(|last| last.holds && Some(last.serial) == serial);
-                let start = out.arena.len();
-                let mut said = std::collections::VecDeque::new();
-                if warns {
-                    super::bring::write_query(&mut out.arena, capabilities, WARNINGS);
-                    said.push_back(Said::Warnings);
-                }
-                super::bring::write_query(&mut out.arena, capabilities, ASK);
-                said.push_back(Said::Numbers);
-                out.push(Output::SendToBackend {
-                    role,
-                    range: start..out.arena.len(),
-                    access: Access::Read,
-                });
-                self.start_sync(role, said);
+                self.ask_before_leaving(role, out);
                 true
             }
         }
+    }
+
+    /// Asks a connection what would be forgotten with it.
+    pub(super) fn ask_before_leaving(&mut self, role: Role, out: &mut Outputs) {
+        let capabilities = self.capabilities_of(role);
+        let serial = self.link(role).known().map(|known| known.serial);
+        let warns = self
+            .warned
+            .is_some_and(|last| last.holds && Some(last.serial) == serial);
+        let start = out.arena.len();
+        let mut said = std::collections::VecDeque::new();
+        if warns {
+            super::bring::write_query(&mut out.arena, capabilities, WARNINGS);
+            said.push_back(Said::Warnings);
+        }
+        super::bring::write_query(&mut out.arena, capabilities, ASK);
+        said.push_back(Said::Numbers);
+        out.push(Output::SendToBackend {
+            role,
+            range: start..out.arena.len(),
+            access: Access::Read,
+        });
+        self.start_sync(role, said);
     }
 
     /// The answer to [`WARNINGS`]: it is the client's, when that asks for it.

@@ -4,6 +4,7 @@
 use super::history::History;
 use super::{Cx, Fault, Output, Outputs, Role, Session};
 use crate::route::Reason;
+use crate::shard::Plan;
 use crate::sql;
 use crate::wire::{OkPacket, ResultSetWriter, RowFormat, Status};
 
@@ -98,6 +99,7 @@ impl Session {
         let start = sql::explain_route_target(sql, &self.dialect()).unwrap_or(sql.len());
         let inner = sql.get(start..).unwrap_or_default();
         let statement = sql::classify(inner, &self.dialect());
+        let plan = self.plan(cx, inner, &statement, &[]);
         let route = self.decide(cx, inner, &statement);
         let mut settled = route;
         let refused = self
@@ -122,6 +124,11 @@ impl Session {
                 ),
             ),
         ];
+        if let Some(plan) = plan {
+            rows.truncate(1);
+            self.explain_plan(cx, inner, settled, plan, &mut rows);
+            return self.answer_rows(&rows, out);
+        }
         for (host, weight) in &group.replicas {
             let address = &cx.snapshot.hosts[host.index()].address;
             let verdict = if settled.role == Role::Replica {
@@ -137,6 +144,39 @@ impl Session {
         rows.push(("pins", self.state.pins().as_str().to_owned()));
         rows.push(("state to replay", self.replays(settled.role)));
         self.answer_rows(&rows, out);
+    }
+
+    /// The shards of a statement about sharded tables.
+    fn explain_plan(
+        &self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        settled: crate::route::Route,
+        plan: Plan,
+        rows: &mut Vec<(&'static str, String)>,
+    ) {
+        let (legs, what) = match plan {
+            Plan::Refuse(refused) => {
+                rows.push(("route", "refused".to_owned()));
+                rows.push(("reason", refused.reason().to_owned()));
+                return;
+            }
+            Plan::One(leg) => (vec![leg], "one-shard"),
+            Plan::Scatter { legs, .. } => (legs, "several-shards"),
+        };
+        let name = |group: usize| {
+            let group = cx.snapshot.groups.get(group);
+            group.map_or_else(String::new, |group| group.name.clone())
+        };
+        rows.push(("route", "sharded".to_owned()));
+        rows.push(("role", role_word(settled.role).to_owned()));
+        rows.push(("reason", format!("{what}: {}", settled.reason.as_str())));
+        for leg in legs {
+            let text = leg.text.as_deref().unwrap_or(sql).trim_ascii();
+            let text = String::from_utf8_lossy(text);
+            rows.push(("shard", format!("{}: {text}", name(leg.group))));
+        }
+        rows.push(("pins", self.state.pins().as_str().to_owned()));
     }
 
     /// What would be said to the connection before the statement: to the session's own, or else to a fresh one.

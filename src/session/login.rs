@@ -455,6 +455,10 @@ impl Session {
         self.kept_warnings = None;
         self.wrote = None;
         self.last_route = None;
+        self.moved_to = None;
+        self.moved_by = None;
+        self.begun.clear();
+        self.is_to_begin = false;
         self.insert_id = InsertId::Known(0);
         self.numbers = super::Numbers::FRESH;
         self.forget_status();

@@ -26,9 +26,11 @@ mod known;
 mod local;
 mod locks;
 mod login;
+mod long;
 mod loss;
 mod names;
 mod note;
+mod params;
 mod parts;
 mod prepared;
 mod renew;
@@ -36,6 +38,8 @@ mod replay;
 mod reply;
 mod report;
 mod routing;
+mod sharded;
+mod sharded_stmt;
 mod state;
 mod stmt;
 mod sync;
@@ -58,11 +62,12 @@ pub use texts::Texts;
 pub use track::Tracker;
 pub use upstream::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::Causal;
 use crate::pool::{Offer, Shape};
-use crate::route::{Reason, View};
+use crate::route::Reason;
+use crate::shard::Placement;
 use crate::snapshot::{Account, Group, Snapshot};
 use crate::sql::{Dialect, Server};
 use crate::wire::{Capabilities, Status};
@@ -153,6 +158,16 @@ pub struct Session {
     is_done: bool,
     /// Connections that are to be given up as soon as nothing ties them to the session.
     retired: [bool; 2],
+    /// The group that its connections are in, where that is not the account's own.
+    moved_to: Option<usize>,
+    /// The names of schemas there.
+    moved_by: Option<Arc<Placement>>,
+    /// Its connections have been in another group: questions about earlier statements are not simply asked of the one at hand.
+    has_moved: bool,
+    /// The statement that began the transaction, as long as nothing has been done in it.
+    begun: Vec<u8>,
+    /// The client is in a transaction that is not begun on any server yet.
+    is_to_begin: bool,
 }
 
 #[derive(Debug)]
@@ -212,6 +227,11 @@ impl Session {
             shares: false,
             is_done: false,
             retired: [false; 2],
+            moved_to: None,
+            moved_by: None,
+            has_moved: false,
+            begun: Vec::new(),
+            is_to_begin: false,
         };
         session.begin(cx, out);
         session
@@ -356,7 +376,10 @@ impl Session {
             needed: self.capabilities.intersection(shaping),
             max_packet: self.identity.max_packet,
             charset: self.identity.charset,
-            schema: self.state.schema().map(<[u8]>::to_vec),
+            schema: self
+                .state
+                .schema()
+                .map(|name| self.schema_there(name).to_vec()),
             // What a client says of itself is not true of those who come after it.
             attributes: if self.shares {
                 Box::default()
@@ -380,7 +403,7 @@ impl Session {
     }
 
     fn group<'s>(&self, snapshot: &'s Snapshot) -> &'s Group {
-        &snapshot.groups[self.account(snapshot).group]
+        &snapshot.groups[self.group_index(snapshot)]
     }
 
     /// What its connections must be like.
@@ -406,10 +429,11 @@ impl Session {
             .map_or(self.capabilities, |known| known.capabilities)
     }
 
-    /// The group that the session belongs to.
+    /// The group that the session's connections are in.
     #[must_use]
     pub fn group_index(&self, snapshot: &Snapshot) -> usize {
-        self.account(snapshot).group
+        self.moved_to
+            .unwrap_or_else(|| self.account(snapshot).group)
     }
 
     /// The account that the client logged in as, an index into the snapshot's.
@@ -433,25 +457,6 @@ impl Session {
             charset: self.state.charset(),
             ansi_quotes: self.state.ansi_quotes().unwrap_or(false),
             no_backslash_escapes: self.status.contains(Status::NO_BACKSLASH_ESCAPES),
-        }
-    }
-
-    fn view(&self, cx: &Cx<'_>) -> View {
-        let account = self.account(cx.snapshot);
-        View {
-            must_see_writes: match (account.causal, self.wrote) {
-                (Causal::Off, _) | (Causal::Window(_) | Causal::Session, None) => false,
-                (Causal::Window(window), Some(wrote)) => cx.now.saturating_sub(wrote) < window,
-                // What a replica has is not asked: the primary has it.
-                (Causal::Session, Some(_)) | (Causal::Global, _) => true,
-            },
-            in_transaction: self.status.contains(Status::IN_TRANS),
-            autocommit: self.status.contains(Status::AUTOCOMMIT),
-            pins: self.state.pins(),
-            last: self.last.map(|last| last.role),
-            last_rows: self.last_rows.map(|last| last.role),
-            warned: self.warned.map(|last| last.role),
-            read_from: account.read_from,
         }
     }
 

@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
+use super::bring::write_command;
 use super::command::{Departure, Front, looks_at_id};
 use super::names::Names;
+use super::sharded_stmt::Whereto;
 use super::stmt::Prepared;
 use super::{Access, Cx, Expect, Fault, Outputs, Role, Session, What};
 use crate::route::{self, Reason, Route};
+use crate::shard::Refused;
 use crate::sql::{self, Hint, Kind, Server, Traits};
 use crate::wire::{Command, Execute, write_payload};
 
@@ -83,6 +86,14 @@ impl Session {
                 reason: Reason::Statement(sql::Reason::UnknownStatement),
             };
         }
+        let there = self.prepare_where(cx, sql, whole, &statement, out);
+        let (leg, logical) = match there {
+            Ok(Some(Whereto { leg, logical })) => (leg, logical),
+            Ok(None) => return 0,
+            Err(fault) => return self.refuse_front(front, &fault, out),
+        };
+        let spliced = leg.and_then(|leg| leg.text);
+        let sql = spliced.as_deref().unwrap_or(sql);
         let settled = self
             .check_hint(cx, &statement)
             .and_then(|()| self.settle(cx, &mut route, statement.kind, Traits::NONE));
@@ -97,6 +108,7 @@ impl Session {
         let is_diagnostic = statement.wants_primary() == Some(sql::Reason::Diagnostics);
         let prepared = Prepared {
             text: whole.then(|| cx.texts.keep(sql, self.state.history())),
+            logical,
             own: None,
             is_read: whole && statement.wants_primary().is_none(),
             is_diagnostic,
@@ -132,7 +144,17 @@ impl Session {
             keeps_last: is_diagnostic,
             names: None,
         };
-        self.depart(cx, &front, departure, out)
+        match &spliced {
+            None => self.depart(cx, &front, departure, out),
+            Some(text) => {
+                out.backend(departure.role, departure.access, |buffer| {
+                    write_command(buffer, Command::StmtPrepare, text);
+                });
+                let retained = if departure.retain { front.total() } else { 0 };
+                self.await_reply(departure, retained);
+                if retained > 0 { 0 } else { front.total() }
+            }
+        }
     }
 
     /// COM_STMT_EXECUTE.
@@ -146,6 +168,11 @@ impl Session {
             return self.depart(cx, &front, Departure::plain(Expect::Response), out);
         };
         let id = named.id;
+        match self.execute_where(cx, id, &front, out) {
+            Ok(true) => {}
+            Ok(false) => return 0,
+            Err(fault) => return self.refuse_front(front, &fault, out),
+        }
         let view = self.view(cx);
         let dialect = self.dialect();
         let capabilities = self.capabilities;
@@ -328,6 +355,12 @@ impl Session {
         front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
+        let id = self.named(&front).map_or(0, |named| named.id);
+        match self.unsharded_where(cx, id, Refused::BULK, out) {
+            Ok(true) => {}
+            Ok(false) => return 0,
+            Err(fault) => return self.refuse_front(front, &fault, out),
+        }
         self.on_primary(cx, front, EXECUTE, Expect::Response, out)
     }
 
@@ -389,59 +422,6 @@ impl Session {
             ..Departure::plain(expect)
         };
         self.depart(cx, &front, departure, out)
-    }
-
-    /// COM_STMT_SEND_LONG_DATA. It has no reply, and ties the next execution to the primary.
-    pub(super) fn long_data(
-        &mut self,
-        cx: &mut Cx<'_>,
-        mut front: Front<'_>,
-        out: &mut Outputs,
-    ) -> usize {
-        // The command, the statement's number and the parameter's.
-        const HEAD: usize = 1 + 4 + 2;
-        if front.bytes.len() < front.total().min(4 + HEAD) {
-            self.want = front.total().min(4 + HEAD);
-            return 0;
-        }
-        self.want = 4;
-        if front.len < HEAD && self.server == Server::MySql {
-            return self.depart(cx, &front, Departure::plain(Expect::Terminal), out);
-        }
-        let named = self.named(&front);
-        let known = named.filter(|named| {
-            let statement = self.statements.get_mut(named.id);
-            statement.is_some_and(|statement| statement.lost_data.is_none())
-        });
-        let Some(Named { id, .. }) = known else {
-            // Servers say nothing to long data, not even that there is no such statement.
-            return self.skip(&mut front);
-        };
-        if !self.ensure(cx, Role::Primary, false, out)
-            || !self.ensure_prepared(cx, Role::Primary, id, out)
-        {
-            return 0;
-        }
-        if let Some(server_id) = self.server_id(Role::Primary, id) {
-            patch_id(front.bytes, server_id);
-        }
-        let Some(statement) = self.statements.get_mut(id) else {
-            return 0;
-        };
-        statement.long_data = true;
-        let departure = Departure {
-            expect: None,
-            ..Departure::plain(Expect::Terminal)
-        };
-        self.depart(cx, &front, departure, out)
-    }
-
-    /// The statement for which the command at the front is long data.
-    pub(super) fn takes_long_data(&mut self, front: &Front<'_>) -> Option<&mut Prepared> {
-        let is_long_data =
-            front.bytes.get(4).copied().map(Command::from)? == Command::StmtSendLongData;
-        let named = self.named(front).filter(|_| is_long_data)?;
-        self.statements.get_mut(named.id)
     }
 }
 

@@ -2,11 +2,32 @@
 //! has two, and what becomes of it when the group cannot follow.
 
 use super::{Ask, Cx, Fault, InsertId, Last, Link, Outputs, Role, Session};
-use crate::config::{NoReplica, ReadFrom};
-use crate::route::{self, Pins, Reason, Route};
+use crate::config::{Causal, NoReplica, ReadFrom};
+use crate::route::{self, Pins, Reason, Route, View};
 use crate::sql::{self, Hint, Kind, Statement, Traits};
+use crate::wire::Status;
 
 impl Session {
+    /// What of the session matters to a route.
+    pub(super) fn view(&self, cx: &Cx<'_>) -> View {
+        let account = self.account(cx.snapshot);
+        View {
+            must_see_writes: match (account.causal, self.wrote) {
+                (Causal::Off, _) | (Causal::Window(_) | Causal::Session, None) => false,
+                (Causal::Window(window), Some(wrote)) => cx.now.saturating_sub(wrote) < window,
+                // What a replica has is not asked: the primary has it.
+                (Causal::Session, Some(_)) | (Causal::Global, _) => true,
+            },
+            in_transaction: self.status.contains(Status::IN_TRANS) || self.is_to_begin,
+            autocommit: self.status.contains(Status::AUTOCOMMIT),
+            pins: self.state.pins(),
+            last: self.last.map(|last| last.role),
+            last_rows: self.last_rows.map(|last| last.role),
+            warned: self.warned.map(|last| last.role),
+            read_from: account.read_from,
+        }
+    }
+
     /// The route of a text, in both readings where it is not known how `"` is read.
     pub(super) fn decide(&self, cx: &Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Route {
         let view = self.view(cx);
@@ -114,7 +135,7 @@ impl Session {
         traits: Traits,
         out: &mut Outputs,
     ) -> bool {
-        if !self.shares {
+        if !self.shares && !self.has_moved {
             return true;
         }
         let Some(last) = self
@@ -126,6 +147,7 @@ impl Session {
         match self.link(role) {
             Link::Ready(known) => known.serial == last.serial,
             Link::Opening => true,
+            Link::Absent if !self.shares => false,
             Link::Absent => {
                 let ask: Ask = self.ask(cx, role, Some(last.serial));
                 match cx.lender.lend(&ask) {

@@ -86,6 +86,12 @@ impl State {
         self.schema.as_deref()
     }
 
+    /// The client may be in another schema than it seems.
+    #[must_use]
+    pub(super) fn is_schema_unknown(&self) -> bool {
+        self.schema_unknown
+    }
+
     /// What holds reads or the connection.
     #[must_use]
     pub(super) fn pins(&self) -> Pins {

@@ -12,6 +12,8 @@ use super::texts::Text;
 pub(super) struct Prepared {
     /// The text, from which it is prepared wherever it runs; `None` for one too long to be kept.
     pub(super) text: Option<Arc<Text>>,
+    /// It names sharded tables: what the client prepared. Its text is then that of the shard of the last execution.
+    pub(super) logical: Option<Box<super::sharded_stmt::Logical>>,
     /// Without a text it exists on the primary's connection only, under this number.
     pub(super) own: Option<u32>,
     /// The text is a plain read: where it runs is decided at each execution.

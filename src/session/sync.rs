@@ -31,6 +31,8 @@ pub(super) enum Said {
     Whatever,
     /// A statement that leaves nothing to be shown by SHOW WARNINGS.
     Clear,
+    /// The beginning of the client's transaction, which began in another group and has done nothing there.
+    Begin,
     /// A prepare of the client's statement.
     Prepare(u32),
     /// The question for the warnings that would be forgotten with the connection.
@@ -72,7 +74,7 @@ impl Session {
             Some(Said::Prepare(_)) => Expect::Prepare,
             Some(Said::Refusal(expect)) => expect,
             Some(Said::Warnings | Said::Numbers | Said::Clear) => Expect::Response,
-            Some(Said::State | Said::Whatever) | None => Expect::Terminal,
+            Some(Said::State | Said::Whatever | Said::Begin) | None => Expect::Terminal,
         };
         Tracker::new(expect, self.capabilities_of(role)).without_files()
     }
@@ -150,7 +152,8 @@ impl Session {
                 sync.tracker = self.tracker_for(role, sync.said.front().copied());
                 if !sync.said.is_empty() {
                     self.sync = Some(sync);
-                } else if matches!(was, Some(Said::State | Said::Whatever)) {
+                } else if matches!(was, Some(Said::State | Said::Whatever | Said::Begin)) {
+                    self.is_to_begin &= was != Some(Said::Begin);
                     self.synced(role, out);
                 }
             }

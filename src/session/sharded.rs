@@ -1,0 +1,323 @@
+//! Statements that name sharded tables: whether one does, what becomes of it, and the group where it runs.
+//!
+//! A session's connections are in one group at a time. It goes to another by giving them back, which costs nothing where nothing ties
+//! them to it; a transaction that has done something, temporary tables, locks keep it where it is.
+
+use std::sync::Arc;
+
+use super::hold::Hold;
+use super::{Cx, Fault, Link, Output, Outputs, Parting, Role, Session};
+use crate::route::Pins;
+use crate::shard::{Asked, Leg, Placement, Plan, Refused, Scalar};
+use crate::sql::{self, Dialect, Kind, Statement, Traits};
+use crate::wire::Status;
+
+/// The name of a schema in a group.
+pub(super) fn there<'n>(
+    placement: Option<&'n Placement>,
+    group: Option<usize>,
+    name: &'n [u8],
+) -> &'n [u8] {
+    match (placement, group, std::str::from_utf8(name)) {
+        (Some(placement), Some(group), Ok(name)) => placement.schema_on(group, name).as_bytes(),
+        _ => name,
+    }
+}
+
+impl Session {
+    /// What becomes of a text that names a sharded table; nothing for any other.
+    pub(super) fn plan(
+        &self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+        params: &[Scalar],
+    ) -> Option<Plan> {
+        let placement = cx.snapshot.placement.as_ref()?;
+        if !placement.words().occur_in(sql) {
+            return None;
+        }
+        self.plan_named(cx, sql, statement.kind, params)
+    }
+
+    /// The same for a text in which such a name stands somewhere.
+    #[cold]
+    fn plan_named(&self, cx: &Cx<'_>, sql: &[u8], kind: Kind, params: &[Scalar]) -> Option<Plan> {
+        let d = self.dialect();
+        let placement = match self.named_by(cx, sql, kind, &d) {
+            Ok(placement) => placement?,
+            Err(Fault::Sharded(refused)) => return Some(Plan::Refuse(refused)),
+            Err(_) => return None,
+        };
+        let asked = Asked {
+            text: sql,
+            d: &d,
+            home: self.account(cx.snapshot).group,
+            params,
+        };
+        placement.plan_text(asked, self.state.schema())
+    }
+
+    /// The map by which a text is to be read; nothing if it names none of its tables.
+    ///
+    /// # Errors
+    /// It may name one, and it is not known how it is to be read.
+    pub(super) fn named_by<'c>(
+        &self,
+        cx: &Cx<'c>,
+        sql: &[u8],
+        kind: Kind,
+        d: &Dialect,
+    ) -> Result<Option<&'c Arc<Placement>>, Fault> {
+        let Some(placement) = &cx.snapshot.placement else {
+            return Ok(None);
+        };
+        if !placement.words().occur_in(sql) {
+            return Ok(None);
+        }
+        if matches!(kind, Kind::Prepare | Kind::Execute) {
+            return Err(Fault::Sharded(Refused::PREPARE));
+        }
+        if self.state.is_schema_unknown() {
+            let schemas = placement.tables.iter().map(|table| table.schema.as_bytes());
+            let mut schemas = schemas.chain(placement.globals.iter().map(|g| g.0.as_bytes()));
+            return if schemas.any(|schema| placement.is_mentioned(sql, d, Some(schema))) {
+                Err(Fault::Sharded(Refused::SCHEMA))
+            } else {
+                Ok(None)
+            };
+        }
+        if !placement.is_mentioned(sql, d, self.state.schema()) {
+            return Ok(None);
+        }
+        // It is not known whether `"x"` is a name or a string: both must be read alike.
+        if self.state.ansi_quotes().is_none() && sql.contains(&b'"') {
+            return Err(Fault::Sharded(Refused::QUOTES));
+        }
+        Ok(Some(placement))
+    }
+
+    /// The head of a text too long to be looked at whole names a sharded table.
+    pub(super) fn check_head(&self, cx: &Cx<'_>, head: &[u8]) -> Result<(), Fault> {
+        match &cx.snapshot.placement {
+            Some(placement) if placement.words().occur_in(head) => {
+                let d = self.dialect();
+                let is_mentioned = self.state.is_schema_unknown()
+                    || placement.is_mentioned(head, &d, self.state.schema());
+                if is_mentioned {
+                    Err(Fault::Sharded(Refused::LONG))
+                } else {
+                    Ok(())
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The one shard that a text needs; nothing for one that names no sharded table.
+    ///
+    /// # Errors
+    /// It is not run.
+    pub(super) fn leg(
+        &self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+    ) -> Result<Option<Leg>, Fault> {
+        match self.plan(cx, sql, statement, &[]) {
+            None => Ok(None),
+            Some(plan) => self.one(plan).map(Some),
+        }
+    }
+
+    pub(super) fn one(&self, plan: Plan) -> Result<Leg, Fault> {
+        match plan {
+            Plan::One(leg) => Ok(leg),
+            Plan::Refuse(refused) => Err(Fault::Sharded(refused)),
+            Plan::Scatter { .. } if self.is_in_transaction() => Err(Fault::OtherGroupInTransaction),
+            Plan::Scatter { .. } => Err(Fault::Sharded(Refused::SEVERAL)),
+        }
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.status.contains(Status::IN_TRANS)
+            || self.is_to_begin
+            || !self.status.contains(Status::AUTOCOMMIT)
+    }
+
+    /// Has the session in the group where a text runs. False when that is under way: the command is looked at again.
+    ///
+    /// # Errors
+    /// It cannot leave the group that it is in.
+    pub(super) fn go_where(
+        &mut self,
+        cx: &Cx<'_>,
+        leg: Option<&Leg>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
+            return Ok(true);
+        }
+        let (kind, traits) = (statement.kind, statement.traits);
+        let is_there = match leg {
+            Some(leg) => self.go_to(cx, leg.group, out)?,
+            None => self.go_for(cx, sql, kind, traits, out)?,
+        };
+        if is_there {
+            self.note_begin(sql, kind, traits, leg.is_some());
+        }
+        Ok(is_there)
+    }
+
+    /// The same for a text that names no sharded table.
+    pub(super) fn go_for(
+        &mut self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        kind: Kind,
+        traits: Traits,
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if self.moved_to.is_none() {
+            return Ok(true);
+        }
+        // What names no table can run anywhere, and some of it must run where the statement before did.
+        let asks = traits.intersects(Traits::DIAGNOSTICS | Traits::LAST_INSERT_ID);
+        let has_connection = Role::BOTH.iter().any(|role| !self.link(*role).is_absent());
+        let names_table = kind == Kind::Use || sql::uses_tables(sql, &self.dialect(), kind);
+        if names_table || !asks && !has_connection && !self.is_to_begin {
+            return self.go_home(cx, out);
+        }
+        Ok(true)
+    }
+
+    /// Has the session in the account's own group.
+    ///
+    /// # Errors
+    /// As for [`Self::go_where`].
+    pub(super) fn go_home(&mut self, cx: &Cx<'_>, out: &mut Outputs) -> Result<bool, Fault> {
+        if self.moved_to.is_none() {
+            return Ok(true);
+        }
+        self.go_to(cx, self.account(cx.snapshot).group, out)
+    }
+
+    /// Has the session in this group.
+    pub(super) fn go_to(
+        &mut self,
+        cx: &Cx<'_>,
+        group: usize,
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if self.group_index(cx.snapshot) == group {
+            return Ok(true);
+        }
+        for role in Role::BOTH {
+            if !self.link(role).is_ready() {
+                continue;
+            }
+            match self.hold(role) {
+                Hold::Free => {}
+                Hold::OnCall => {
+                    self.ask_before_leaving(role, out);
+                    return Ok(false);
+                }
+                Hold::Held => {
+                    self.leave_transaction(cx, role, group, out)?;
+                    return Ok(false);
+                }
+            }
+        }
+        for role in Role::BOTH {
+            if self.shares {
+                self.release(role, out);
+            } else if self.link(role).is_ready() {
+                *self.link_mut(role) = Link::Absent;
+                out.push(Output::CloseBackend {
+                    role,
+                    parting: Parting::Quit,
+                });
+            }
+        }
+        let home = self.account(cx.snapshot).group;
+        self.moved_to = Some(group).filter(|group| *group != home);
+        self.moved_by = self.moved_to.and_then(|_| cx.snapshot.placement.clone());
+        self.has_moved = true;
+        Ok(true)
+    }
+
+    /// The name of a schema in the group where the session's connections are.
+    pub(super) fn schema_there<'n>(&'n self, name: &'n [u8]) -> &'n [u8] {
+        there(self.moved_by.as_deref(), self.moved_to, name)
+    }
+
+    /// A connection is held. A transaction in which nothing was done yet is ended, to be begun in the other group.
+    fn leave_transaction(
+        &mut self,
+        cx: &Cx<'_>,
+        role: Role,
+        group: usize,
+        out: &mut Outputs,
+    ) -> Result<(), Fault> {
+        let pins = self.state.pins();
+        let is_in = role == Role::Primary && self.status.contains(Status::IN_TRANS);
+        if is_in && (self.begun.is_empty() || pins.bind_connection()) {
+            return Err(Fault::OtherGroupInTransaction);
+        }
+        if is_in {
+            self.end_untouched(role, out);
+            return Ok(());
+        }
+        let name = |group: usize| {
+            let group = cx.snapshot.groups.get(group);
+            group.map_or_else(String::new, |group| group.name.clone())
+        };
+        Err(Fault::Tied {
+            held: if pins.bind_connection() {
+                pins.as_str()
+            } else {
+                "a prepared statement's data or warnings"
+            },
+            group: name(self.group_index(cx.snapshot)),
+            asked: name(group),
+        })
+    }
+
+    /// Notes whether anything is done in the transaction that a statement begins or is in.
+    fn note_begin(&mut self, sql: &[u8], kind: Kind, traits: Traits, names_sharded: bool) {
+        match kind {
+            Kind::Begin => {
+                self.is_to_begin = false;
+                self.begun.clear();
+                // SET TRANSACTION was for this one only.
+                if !self.state.pins().any_of(Pins::ONE_SHOT) && !traits.contains(Traits::MULTI) {
+                    self.begun.extend_from_slice(sql);
+                }
+            }
+            Kind::Commit | Kind::Rollback => {
+                self.is_to_begin = false;
+                self.begun.clear();
+            }
+            _ if self.begun.is_empty() || self.is_to_begin => {}
+            Kind::Set | Kind::Show | Kind::Read | Kind::Use | Kind::Empty
+                if !names_sharded && !sql::uses_tables(sql, &self.dialect(), kind) => {}
+            _ => self.begun.clear(),
+        }
+    }
+
+    /// The name in a COM_FIELD_LIST.
+    pub(super) fn check_table(&self, cx: &Cx<'_>, payload: &[u8]) -> Result<(), Fault> {
+        let name = payload.split(|b| *b == 0).next().unwrap_or_default();
+        let is_sharded = cx.snapshot.placement.as_ref().is_some_and(|placement| {
+            let schema = self.state.schema().unwrap_or_default();
+            placement.table(schema, name).is_some()
+        });
+        if is_sharded {
+            Err(Fault::Sharded(Refused::FIELDS))
+        } else {
+            Ok(())
+        }
+    }
+}

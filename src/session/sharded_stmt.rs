@@ -1,0 +1,205 @@
+//! Prepared statements that name sharded tables: which shard an execution needs, by its parameters.
+//!
+//! Such a statement is prepared by the text of some shard. An execution puts the text of its own shard in that place, which is then
+//! prepared there as the text of any other statement is.
+
+use std::sync::Arc;
+
+use super::command::Front;
+use super::params;
+use super::{Cx, Fault, Outputs, Session};
+use crate::shard::{Asked, Leg, Placement, Refused, Scalar, Shape};
+use crate::sql::{Dialect, Kind, Statement};
+use crate::wire::{Capabilities, Execute};
+
+/// What a client prepared.
+#[derive(Debug)]
+pub(super) struct Logical {
+    sql: Box<[u8]>,
+    /// What decided how it was read.
+    dialect: Dialect,
+    schema: Option<Box<[u8]>>,
+    /// The map that it was read by; another may have come into force since.
+    placement: Arc<Placement>,
+    shape: Shape,
+}
+
+/// Where a statement is prepared.
+#[derive(Debug)]
+pub(super) struct Whereto {
+    pub(super) leg: Option<Leg>,
+    pub(super) logical: Option<Box<Logical>>,
+}
+
+impl Session {
+    /// Has the session where a text is to be prepared; nothing while that is under way.
+    ///
+    /// # Errors
+    /// It cannot be run, or the session cannot leave the group that it is in.
+    pub(super) fn prepare_where(
+        &mut self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        whole: bool,
+        statement: &Statement<'_>,
+        out: &mut Outputs,
+    ) -> Result<Option<Whereto>, Fault> {
+        let nowhere = Whereto {
+            leg: None,
+            logical: None,
+        };
+        if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
+            return Ok(Some(nowhere));
+        }
+        if !whole {
+            self.check_head(cx, sql)?;
+            return Ok(self.go_home(cx, out)?.then_some(nowhere));
+        }
+        match self.read_named(cx, sql, statement.kind)? {
+            None => {
+                let (kind, traits) = (statement.kind, statement.traits);
+                Ok(self.go_for(cx, sql, kind, traits, out)?.then_some(nowhere))
+            }
+            Some((leg, logical)) => Ok(self.go_to(cx, leg.group, out)?.then(|| Whereto {
+                leg: Some(leg),
+                logical: Some(Box::new(logical)),
+            })),
+        }
+    }
+
+    fn read_named(
+        &self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        kind: Kind,
+    ) -> Result<Option<(Leg, Logical)>, Fault> {
+        let dialect = self.dialect();
+        let Some(placement) = self.named_by(cx, sql, kind, &dialect)? else {
+            return Ok(None);
+        };
+        let schema = self.state.schema();
+        let shape = placement
+            .read(sql, &dialect, schema)
+            .map_err(Fault::Sharded)?;
+        let Some(shape) = shape else {
+            return Ok(None);
+        };
+        let asked = Asked {
+            text: sql,
+            d: &dialect,
+            home: self.account(cx.snapshot).group,
+            params: &[],
+        };
+        let leg = placement.any_leg(&shape, asked).map_err(Fault::Sharded)?;
+        let logical = Logical {
+            sql: sql.into(),
+            dialect,
+            schema: schema.map(Into::into),
+            placement: placement.clone(),
+            shape,
+        };
+        Ok(Some((leg, logical)))
+    }
+
+    /// Has the session where an execution runs, and the statement's text be that of its shard.
+    ///
+    /// # Errors
+    /// As for [`Self::prepare_where`].
+    pub(super) fn execute_where(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u32,
+        front: &Front<'_>,
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
+            return Ok(true);
+        }
+        let home = self.account(cx.snapshot).group;
+        let capabilities = self.capabilities;
+        let Some(statement) = self.statements.get_mut(id) else {
+            return Ok(true);
+        };
+        if statement.lost_data.is_some() {
+            return Ok(true);
+        }
+        let Some(logical) = &mut statement.logical else {
+            let (kind, traits) = (statement.kind, statement.traits);
+            let text = statement.text.clone();
+            let sql = text.as_ref().map_or(&b""[..], |text| &text.sql);
+            let is_there = self.go_for(cx, sql, kind, traits, out)?;
+            if is_there {
+                self.begun.clear();
+            }
+            return Ok(is_there);
+        };
+        if !front.is_whole() {
+            return Err(Fault::Sharded(Refused::LONG));
+        }
+        let Some(placement) = &cx.snapshot.placement else {
+            return Err(Fault::Sharded(Refused::GONE));
+        };
+        if !Arc::ptr_eq(&logical.placement, placement) {
+            let schema = logical.schema.as_deref();
+            let shape = placement
+                .read(&logical.sql, &logical.dialect, schema)
+                .map_err(Fault::Sharded)?;
+            logical.shape = shape.ok_or(Fault::Sharded(Refused::GONE))?;
+            logical.placement = placement.clone();
+        }
+        let payload = front.payload();
+        let bound = Execute::parse(payload, statement.params, capabilities).ok();
+        let bound = bound.and_then(|execute| {
+            let kinds = match &execute.types {
+                Some(range) => payload.get(range.clone()),
+                None => statement.types.as_deref(),
+            };
+            let has_names = capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
+            params::values(payload, &execute, kinds?, has_names)
+        });
+        let bound: Vec<Scalar> = bound.unwrap_or_default();
+        let asked = Asked {
+            text: &logical.sql,
+            d: &logical.dialect,
+            home,
+            params: &bound,
+        };
+        let plan = placement.plan(&logical.shape, asked);
+        let leg = self.one(plan)?;
+        if !self.go_to(cx, leg.group, out)? {
+            return Ok(false);
+        }
+        if !self.is_to_begin {
+            self.begun.clear();
+        }
+        if let Some(statement) = self.statements.get_mut(id)
+            && let (Some(logical), Some(now)) = (&statement.logical, &statement.text)
+        {
+            let text = leg.text.as_deref().unwrap_or(&logical.sql);
+            if *now.sql != *text {
+                statement.text = Some(cx.texts.keep(text, &now.state));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Has the session where a prepared statement runs that must not name a sharded table.
+    ///
+    /// # Errors
+    /// It does, or the session cannot leave the group that it is in.
+    pub(super) fn unsharded_where(
+        &mut self,
+        cx: &Cx<'_>,
+        id: u32,
+        refused: Refused,
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
+            return Ok(true);
+        }
+        match self.statements.get_mut(id) {
+            Some(statement) if statement.logical.is_some() => Err(Fault::Sharded(refused)),
+            _ => self.go_home(cx, out),
+        }
+    }
+}

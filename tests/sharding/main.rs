@@ -1,0 +1,11 @@
+//! Sharded tables over two groups of real servers, against one server that has the same tables whole.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod conversions;
+mod stage;
+mod statements;
+mod transactions;
+
+use stage::Stage;
