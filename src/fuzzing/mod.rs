@@ -5,6 +5,7 @@
 
 pub(crate) mod reply;
 mod session;
+mod shard;
 mod sql;
 mod state;
 mod wire;
@@ -12,6 +13,7 @@ mod worker;
 
 pub use reply::session_reply;
 pub use session::session_bytes;
+pub use shard::shard_statement;
 pub use sql::sql_statement;
 pub use state::session_state;
 pub use wire::{wire_execute, wire_login, wire_proxy, wire_reply};

@@ -39,7 +39,7 @@ fn is_inside(part: &[u8], whole: &[u8]) -> bool {
     whole.start <= part.start && part.end <= whole.end
 }
 
-fn dialect(choice: u8) -> Dialect {
+pub(super) fn dialect(choice: u8) -> Dialect {
     let (server, version) = match choice & 3 {
         0 => (Server::MariaDb, 10_11_19),
         1 => (Server::MySql, 9_07_04),

@@ -186,11 +186,30 @@ impl Session {
         // What names no table can run anywhere, and some of it must run where the statement before did.
         let asks = traits.intersects(Traits::DIAGNOSTICS | Traits::LAST_INSERT_ID);
         let has_connection = Role::BOTH.iter().any(|role| !self.link(*role).is_absent());
-        let names_table = kind == Kind::Use || sql::uses_tables(sql, &self.dialect(), kind);
-        if names_table || !asks && !has_connection && !self.is_to_begin {
+        let may_stay = asks || has_connection || self.is_to_begin;
+        if !may_stay || !self.runs_anywhere(sql, kind, traits) {
             return self.go_home(cx, out);
         }
         Ok(true)
+    }
+
+    /// Whether a text means the same in every group: it is known to name no table.
+    fn runs_anywhere(&self, sql: &[u8], kind: Kind, traits: Traits) -> bool {
+        match kind {
+            Kind::Begin
+            | Kind::Commit
+            | Kind::Rollback
+            | Kind::Savepoint
+            | Kind::Xa
+            | Kind::Empty
+            | Kind::Kill => true,
+            Kind::Show => traits.contains(Traits::DIAGNOSTICS),
+            Kind::Read | Kind::Set => {
+                !traits.intersects(Traits::UNKNOWN_FUNCTION | Traits::MULTI | Traits::SEQUENCE)
+                    && !sql::uses_tables(sql, &self.dialect(), kind)
+            }
+            _ => false,
+        }
     }
 
     /// Has the session in the account's own group.
@@ -301,8 +320,8 @@ impl Session {
                 self.begun.clear();
             }
             _ if self.begun.is_empty() || self.is_to_begin => {}
-            Kind::Set | Kind::Show | Kind::Read | Kind::Use | Kind::Empty
-                if !names_sharded && !sql::uses_tables(sql, &self.dialect(), kind) => {}
+            Kind::Set | Kind::Show | Kind::Read | Kind::Empty
+                if !names_sharded && self.runs_anywhere(sql, kind, traits) => {}
             _ => self.begun.clear(),
         }
     }

@@ -69,7 +69,11 @@ impl Reader<'_> {
             TableFactor::Derived { alias, .. } | TableFactor::JsonTable { alias, .. } => {
                 let name = name_of(alias).unwrap_or_default();
                 if let Some(scope) = self.scopes.last_mut() {
-                    scope.visible.push(Visible { name, of: None });
+                    scope.visible.push(Visible {
+                        name,
+                        of: None,
+                        is_global: false,
+                    });
                 }
                 Ok(Vec::new())
             }

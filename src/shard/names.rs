@@ -12,6 +12,8 @@ pub(super) struct Visible {
     pub(super) name: Vec<u8>,
     /// Its number among the statement's references, if it is sharded.
     pub(super) of: Option<usize>,
+    /// Every group has it.
+    pub(super) is_global: bool,
 }
 
 /// The tables that stand in one FROM.

@@ -149,7 +149,11 @@ impl<'a> Reader<'a> {
         };
         let name = alias.unwrap_or_else(|| name_bytes(last));
         if let Some(scope) = self.scopes.last_mut() {
-            scope.visible.push(Visible { name, of });
+            scope.visible.push(Visible {
+                name,
+                of,
+                is_global: meaning == Some(Meaning::Global),
+            });
         }
         Ok(of)
     }

@@ -219,6 +219,13 @@ impl Reader<'_> {
                 self.qualified(before)
                     .is_some_and(|of| self.is_key(of, &column_name))
             };
+            let is_global = |scope: &Scope| scope.visible.iter().any(|v| v.is_global);
+            let may_be_global = self.scopes.last().is_some_and(is_global);
+            if may_be_global && self.qualified(before).is_none() {
+                return refuse(
+                    "it may change a global table, which every group has: name the column with its sharded table",
+                );
+            }
             if is_key {
                 return refuse(format!(
                     "it changes the shard key {}: delete the row and insert it anew",

@@ -4,6 +4,7 @@
 mod common;
 
 mod conversions;
+mod random;
 mod stage;
 mod statements;
 mod transactions;

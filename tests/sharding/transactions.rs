@@ -155,6 +155,16 @@ fn a_sessions_state_goes_with_it() {
                 let reply = seen(&client.query(sql));
                 assert_eq!(named(&reply), seen(&wanted), "{sharing}: {sql}");
             }
+            // With something that keeps the connection for now.
+            let update = "UPDATE ord SET amt = 'x' WHERE uid = 3";
+            for sql in [
+                "DESCRIBE misc",
+                "SHOW CREATE TABLE misc",
+                "CHECK TABLE misc",
+            ] {
+                client.ok(update);
+                client.ok(sql);
+            }
             client.ok("CREATE TEMPORARY TABLE tt (a INT)");
             let (code, _, text) = client
                 .query("SELECT * FROM ord WHERE uid = 3")

@@ -146,6 +146,10 @@ fn statements() {
         ),
         ("INSERT INTO ord (uid, amt) SELECT 3, 4", "2"),
         ("INSERT INTO x (a) SELECT amt FROM ord WHERE uid = 2", "0"),
+        (
+            "UPDATE ord o JOIN zone z ON z.id = o.amt SET o.code = z.name WHERE o.uid = 3",
+            "2",
+        ),
         ("EXPLAIN SELECT * FROM ord WHERE uid = 3", "2"),
         ("EXPLAIN UPDATE ord SET amt = 1 WHERE uid = 3", "2"),
         ("DESCRIBE ord", "0"),

@@ -134,6 +134,18 @@ fn what_needs_merging_and_what_cannot_be_followed() {
         ("INSERT INTO zone (id) VALUES (UUID_SHORT())", "global"),
         ("UPDATE zone SET name = NOW(6)", "global"),
         ("DELETE FROM zone", "global"),
+        (
+            "UPDATE ord o JOIN zone z ON z.id = o.amt SET z.name = 'x' WHERE o.uid = 3",
+            "may change a global",
+        ),
+        (
+            "UPDATE ord o JOIN zone z ON z.id = o.amt SET name = 'x' WHERE o.uid = 3",
+            "may change a global",
+        ),
+        (
+            "DELETE z FROM ord o JOIN zone z ON z.id = o.amt WHERE o.uid = 3",
+            "not sharded",
+        ),
         ("INSERT INTO log (id) VALUES (2000)", "no range"),
         ("INSERT INTO `sk-list` (k) VALUES ('é')", "printable ASCII"),
         (
