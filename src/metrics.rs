@@ -5,7 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, prometheus_text};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeGaugeValue, NoLabelSet, prometheus_text,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
@@ -27,6 +29,33 @@ pub struct Reading {
     pub clients_max: usize,
     /// Every server of every group.
     pub backends: Vec<BackendReading>,
+    /// Statements by kind, route and reason.
+    pub statements: Vec<(&'static str, &'static str, &'static str, u64)>,
+    /// How long statements took, by route.
+    pub statement_seconds: Vec<(&'static str, Histogram)>,
+    /// What Atlas added to that, by stage.
+    pub added_seconds: Vec<(&'static str, Histogram)>,
+    /// Sessions that are tied to a connection, by reason; nothing when it is not known now.
+    pub pins: Vec<(&'static str, usize)>,
+    /// Errors that clients were told, by code.
+    pub errors: Vec<(u32, u64)>,
+    /// Clients that were turned away, by reason.
+    pub refused: Vec<(&'static str, u64)>,
+    /// Bytes sent, by direction.
+    pub bytes: Vec<(&'static str, u64)>,
+    /// Statements that took as long as the slow log asks for.
+    pub slow: u64,
+}
+
+/// How many times fell into each class.
+#[derive(Debug, Clone, Default)]
+pub struct Histogram {
+    /// Upper ends, in seconds, and how many were in each class by itself.
+    pub classes: Vec<(f64, u64)>,
+    /// How many there were, those above the last end among them.
+    pub count: u64,
+    /// The sum, in seconds.
+    pub sum: f64,
 }
 
 /// The figures of a server in its group.
@@ -44,6 +73,8 @@ pub struct BackendReading {
     pub may_serve: Option<bool>,
     /// How far it is behind, as far as that is known.
     pub lag: Option<Duration>,
+    /// Connections to it, by what they do.
+    pub connections: [(&'static str, usize); 3],
 }
 
 /// A reading as Prometheus's text format has it.
@@ -102,7 +133,78 @@ impl Collector for Reading {
             self.backends
                 .iter()
                 .filter_map(|backend| Some((backend.labels(), backend.lag?.as_secs_f64()))),
-        )
+        )?;
+        let help = "Connections to the server: idle, in_use, and statements that wait for one.";
+        family(
+            out,
+            "backend_connections",
+            help,
+            self.backends.iter().flat_map(|backend| {
+                let [group, address, role] = backend.labels();
+                backend
+                    .connections
+                    .iter()
+                    .map(move |(state, count)| ([group, address, role, ("state", *state)], *count))
+            }),
+        )?;
+        self.encode_work(out)
+    }
+}
+
+impl Reading {
+    /// What statements and clients did.
+    fn encode_work(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        counters(
+            out,
+            "statements",
+            "Statements that servers answered.",
+            self.statements.iter().map(|(kind, route, reason, count)| {
+                (
+                    [("kind", *kind), ("route", *route), ("reason", *reason)],
+                    *count,
+                )
+            }),
+        )?;
+        let help = "How long a client waited for the whole answer to a statement.";
+        histograms(
+            out,
+            "statement_seconds",
+            help,
+            "route",
+            &self.statement_seconds,
+        )?;
+        let help = "What Atlas added to that; stage acquire: until there was a connection in the right state.";
+        histograms(out, "added_seconds", help, "stage", &self.added_seconds)?;
+        let help = "Sessions that keep their server connection.";
+        let pins = self
+            .pins
+            .iter()
+            .map(|(reason, count)| ([("reason", *reason)], *count));
+        family(out, "pins", help, pins)?;
+        let codes: Vec<(String, u64)> = self
+            .errors
+            .iter()
+            .map(|(code, count)| (code.to_string(), *count))
+            .collect();
+        let help =
+            "Errors that clients were told; code 0 for codes that are not counted by themselves.";
+        let errors = codes
+            .iter()
+            .map(|(code, count)| ([("code", code.as_str())], *count));
+        counters(out, "errors", help, errors)?;
+        let refused = self
+            .refused
+            .iter()
+            .map(|(reason, count)| ([("reason", *reason)], *count));
+        counters(out, "refused", "Clients that were not let in.", refused)?;
+        let bytes = self
+            .bytes
+            .iter()
+            .map(|(direction, count)| ([("direction", *direction)], *count));
+        counters(out, "bytes", "Bytes sent.", bytes)?;
+        let help = "Statements that took log.slow.threshold or longer.";
+        out.encode_descriptor("slow", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, u64, f64>(&self.slow, None)
     }
 }
 
@@ -140,6 +242,44 @@ fn family<'a, const N: usize>(
     Ok(())
 }
 
+/// One counter with labels, whose name gets `_total` behind it.
+fn counters<'a, const N: usize>(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    lines: impl IntoIterator<Item = ([(&'static str, &'a str); N], u64)>,
+) -> fmt::Result {
+    let mut encoder = out.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (labels, value) in lines {
+        encoder
+            .encode_family(&labels)?
+            .encode_counter::<NoLabelSet, u64, f64>(&value, None)?;
+    }
+    Ok(())
+}
+
+/// One histogram with a label.
+fn histograms(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    label: &'static str,
+    lines: &[(&'static str, Histogram)],
+) -> fmt::Result {
+    let mut encoder = out.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for (value, histogram) in lines {
+        encoder
+            .encode_family(&[(label, *value)])?
+            .encode_histogram::<NoLabelSet>(
+                histogram.sum,
+                histogram.count,
+                &histogram.classes,
+                None,
+            )?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +293,7 @@ mod tests {
             is_up,
             may_serve: (role == "replica").then_some(is_up),
             lag: (role == "replica").then_some(Duration::from_millis(1500)),
+            connections: [("idle", 2), ("in_use", 1), ("waiting", 0)],
         };
         let reading = Reading {
             version: "1.2.3",
@@ -164,9 +305,42 @@ mod tests {
                 backend("main", "10.0.0.1:3306", "primary", true),
                 backend("main", "unix:/a\"b\\c\n", "replica", false),
             ],
+            statements: vec![("read", "replica", "plain-read", 12)],
+            statement_seconds: vec![(
+                "replica",
+                Histogram {
+                    classes: vec![(0.001, 3)],
+                    count: 4,
+                    sum: 0.5,
+                },
+            )],
+            added_seconds: Vec::new(),
+            pins: vec![("transaction", 4)],
+            errors: vec![(1064, 5)],
+            refused: vec![("access-denied", 6)],
+            bytes: vec![("to_clients", 7)],
+            slow: 8,
         };
+        let text = to_text(&reading);
+        let (servers, work) = text.split_once("# HELP atlas_backend_connections").unwrap();
+        for line in [
+            "atlas_backend_connections{group=\"main\",address=\"10.0.0.1:3306\",role=\"primary\",state=\"in_use\"} 1",
+            "atlas_statements_total{kind=\"read\",route=\"replica\",reason=\"plain-read\"} 12",
+            "atlas_statement_seconds_bucket{route=\"replica\",le=\"0.001\"} 3",
+            "atlas_statement_seconds_bucket{route=\"replica\",le=\"+Inf\"} 4",
+            "atlas_statement_seconds_sum{route=\"replica\"} 0.5",
+            "atlas_statement_seconds_count{route=\"replica\"} 4",
+            "atlas_pins{reason=\"transaction\"} 4",
+            "atlas_errors_total{code=\"1064\"} 5",
+            "atlas_refused_total{reason=\"access-denied\"} 6",
+            "atlas_bytes_total{direction=\"to_clients\"} 7",
+            "atlas_slow_total 8",
+            "# TYPE atlas_statement_seconds histogram",
+        ] {
+            assert!(work.lines().any(|known| known == line), "{line}\n{work}");
+        }
         assert_eq!(
-            to_text(&reading),
+            servers,
             "# HELP atlas_up 1: the process answers.\n\
              # TYPE atlas_up gauge\n\
              atlas_up 1\n\

@@ -58,6 +58,32 @@ fn every_page() {
         status == 200 && page.contains("3 of 10000 clients") && page.contains("<td>up</td>"),
         "{page}"
     );
+    clients[0].ok("BEGIN");
+    let primary = bed.address(Node::Primary);
+    let in_use = format!(
+        "\natlas_backend_connections{{group=\"main\",address=\"{primary}\",role=\"primary\",state=\"in_use\"}} 1\n"
+    );
+    assert!(http_get(http, "/metrics").1.contains(&in_use));
+    assert_eq!(clients[1].query("SELECT no_such_column").error_code(), 1054);
+    let refused = Wire::try_connect(atlas.address(), &Login::new("nobody", "x"));
+    assert!(refused.is_err());
+    let metrics = http_get(http, "/metrics").1;
+    for line in [
+        "atlas_statements_total{kind=\"begin\",route=\"primary\",reason=\"transaction-control\"} 1",
+        "atlas_pins{reason=\"transaction\"} 1",
+        "atlas_pins{reason=\"temporary-table\"} 0",
+        "atlas_errors_total{code=\"1054\"} 1",
+        "atlas_refused_total{reason=\"access-denied\"} 1",
+        "atlas_slow_total 0",
+        "atlas_added_seconds_count{stage=\"acquire\"} 2",
+    ] {
+        assert!(
+            metrics.contains(&format!("\n{line}\n")),
+            "{line}\n{metrics}"
+        );
+    }
+    assert!(metrics.contains("\natlas_bytes_total{direction=\"to_clients\"} "));
+    clients[0].ok("ROLLBACK");
     assert_eq!(http_get(http, "/metrics/").0, 404);
     assert!(http_exchange(http, b"POST /readyz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
     assert!(http_exchange(http, b"HEAD /readyz HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));

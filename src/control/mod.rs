@@ -8,6 +8,7 @@
 )]
 
 pub mod admin;
+mod ask;
 mod certificates;
 mod checks;
 mod desk;

@@ -111,7 +111,11 @@ impl Session {
             return 0;
         }
         self.want = 4;
-        self.on_whole_command(cx, command, front, out)
+        let consumed = self.on_whole_command(cx, command, front, out);
+        if consumed > 0 {
+            self.diary.left();
+        }
+        consumed
     }
 
     fn on_whole_command(
@@ -236,8 +240,8 @@ impl Session {
         };
         let at = range.start;
         let sql = payload.get(range).unwrap_or_default();
-        self.diary.begin(cx.now, sql);
         let dialect = self.dialect();
+        self.diary.begin(cx, sql, &dialect);
         let statement = sql::classify(sql, &dialect);
         match statement.kind {
             Kind::ExplainRoute => {
@@ -401,6 +405,7 @@ impl Session {
     }
 
     pub(super) fn await_reply(&mut self, departure: Departure, retained: usize) {
+        self.diary.left();
         if let Some(expect) = departure.expect {
             let mut tracker = Tracker::new(expect, self.capabilities_of(departure.role));
             if !self.may_be_asked_for_file(departure.what) {
@@ -431,6 +436,7 @@ impl Session {
         out: &mut Outputs,
     ) -> usize {
         let consumed = self.skip(&mut front);
+        self.diary.left();
         self.attempt = super::Attempt::default();
         self.refuse(fault, 1, out);
         self.give_back(out);

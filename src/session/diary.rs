@@ -1,9 +1,12 @@
 //! What operators may ask of a session: since when it does what it does, how its statement begins, and what pins it since when and
-//! because of what. Written in a few moves on a statement's way, read by `report`.
+//! because of what. Written in a few moves on a statement's way, read by `report`; and what is told of each statement to whoever
+//! counts.
 
 use std::time::Duration;
 
-use super::{Pins, Session};
+use super::{Cx, Done, Outputs, Pins, Session, What};
+use crate::route::Reason;
+use crate::sql::{self, Dialect};
 use crate::wire::Status;
 
 /// So much of a statement's text is kept.
@@ -60,6 +63,12 @@ pub(super) struct Mark {
 pub(super) struct Diary {
     /// When the last command began, or ended.
     pub(super) since: Duration,
+    /// When the command was looked at last: it is again when its connection is there.
+    looked: Duration,
+    /// The command has begun, and not left yet.
+    has_begun: bool,
+    /// The number of its kind, if it is counted by it.
+    digest: Option<u64>,
     pub(super) head: Head,
     /// When the transaction began that is open, and with what.
     pub(super) transaction: Option<(Duration, Box<[u8]>)>,
@@ -70,14 +79,53 @@ pub(super) struct Diary {
 }
 
 impl Diary {
-    /// A statement begins.
-    pub(super) fn begin(&mut self, now: Duration, text: &[u8]) {
-        self.since = now;
-        self.head.set(text);
+    /// A statement is looked at, perhaps once more.
+    pub(super) fn begin(&mut self, cx: &mut Cx<'_>, text: &[u8], dialect: &Dialect) {
+        self.looked = cx.now;
+        if !self.has_begun {
+            self.has_begun = true;
+            self.since = cx.now;
+            self.head.set(text);
+            self.digest = cx.texts.digests.begin(cx.now, text, dialect);
+        }
+    }
+
+    /// The command has left for a server, or was answered.
+    pub(super) fn left(&mut self) {
+        self.has_begun = false;
     }
 }
 
 impl Session {
+    /// The reply has come to its end: tells of the statement.
+    pub(super) fn tell_done(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) {
+        let Some(reply) = &self.reply else {
+            return;
+        };
+        let (What::Query { kind, .. } | What::Execute { kind, .. } | What::LongQuery(kind)) =
+            reply.command.what
+        else {
+            return;
+        };
+        let error = reply.tracker.outcome().error;
+        let took = cx.now.saturating_sub(self.diary.since);
+        if let Some(digest) = self.diary.digest.take() {
+            cx.texts.digests.end(digest, took, error.is_some());
+        }
+        let reason = match (reply.command.what, self.last_route) {
+            (What::Query { .. } | What::Execute { .. }, Some((_, reason))) => reason,
+            _ => Reason::Statement(sql::Reason::Write),
+        };
+        out.done.push(Done::Statement {
+            kind,
+            role: reply.role,
+            reason,
+            took,
+            waited: self.diary.looked.saturating_sub(self.diary.since),
+            error,
+        });
+    }
+
     /// A command is over.
     pub(super) fn note_in_diary(&mut self, now: Duration) {
         self.diary.since = now;

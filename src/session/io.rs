@@ -2,10 +2,12 @@
 //! both speak. No behaviour.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::known::Known;
 use crate::pool::{HostId, Shape};
-use crate::route::Role;
+use crate::route::{Reason, Role};
+use crate::sql::Kind;
 
 /// Whether the bytes that leave may change data. The shell checks it against the host's current role at the last moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +144,30 @@ pub enum Output {
     },
 }
 
+/// What a session has done, for whoever counts.
+#[derive(Debug, Clone, Copy)]
+pub enum Done {
+    /// A server answered a statement.
+    Statement {
+        /// What it is.
+        kind: Kind,
+        /// Where it ran.
+        role: Role,
+        /// Why there.
+        reason: Reason,
+        /// How long the client waited for the whole of the answer.
+        took: Duration,
+        /// How much of that it waited for a connection in the right state.
+        waited: Duration,
+        /// The code of the error that the server answered with.
+        error: Option<u16>,
+    },
+    /// Atlas answered a command with an error of its own, of this code.
+    Refused(u16),
+    /// A client was not let in.
+    TurnedAway(u16),
+}
+
 /// Outputs of one call, and the bytes that they refer to. Kept by the shell and used again for every call.
 #[derive(Debug, Default)]
 pub struct Outputs {
@@ -149,12 +175,15 @@ pub struct Outputs {
     pub list: Vec<Output>,
     /// Bytes made by the session.
     pub arena: Vec<u8>,
+    /// What there is to be counted.
+    pub done: Vec<Done>,
 }
 
 impl Outputs {
     /// Forgets everything; an arena that grew large gives its memory back.
     pub fn clear(&mut self) {
         self.list.clear();
+        self.done.clear();
         self.arena.clear();
         self.arena.shrink_to(64 * 1024);
     }

@@ -29,6 +29,8 @@ impl Session {
                 let head = front.payload();
                 let text = query_text(head, self.capabilities).map_or(1, |range| range.start);
                 let text = head.get(text..).unwrap_or_default();
+                let dialect = self.dialect();
+                self.diary.begin(cx, text, &dialect);
                 let home = match self.check_head(cx, text) {
                     Ok(()) => self.go_home(cx, out),
                     Err(fault) => Err(fault),
@@ -38,7 +40,7 @@ impl Session {
                     Ok(false) => return 0,
                     Err(fault) => return self.refuse_front(front, &fault, out),
                 }
-                let kind = sql::classify_prefix(text, &self.dialect());
+                let kind = sql::classify_prefix(text, &dialect);
                 let departure = Departure {
                     what: What::LongQuery(kind),
                     keeps_last: false,

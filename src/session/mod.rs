@@ -16,6 +16,7 @@
 mod bring;
 mod command;
 mod diary;
+mod digests;
 mod ending;
 mod expect;
 mod fault;
@@ -50,9 +51,10 @@ mod upload;
 mod upstream;
 
 pub use crate::route::{Pins, Role};
+pub use digests::{Digest, Digests};
 pub use expect::{BadReply, Beginning, Expect, Outcome, TrackEvent, Walk};
 pub use fault::Fault;
-pub use io::{Access, Ask, Lend, NoLender, Output, Outputs, Parting};
+pub use io::{Access, Ask, Done, Lend, NoLender, Output, Outputs, Parting};
 pub use known::Known;
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
@@ -479,6 +481,11 @@ impl Session {
     /// Sends an error as the whole reply to the command at the front and goes on.
     fn refuse(&mut self, fault: &Fault, seq: u8, out: &mut Outputs) {
         let capabilities = self.capabilities;
+        let code = fault.code().0;
+        out.done.push(match self.phase {
+            Phase::Command => Done::Refused(code),
+            Phase::Login(_) | Phase::Closed => Done::TurnedAway(code),
+        });
         out.client(|buffer| {
             fault.write(buffer, seq, capabilities);
         });

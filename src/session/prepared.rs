@@ -224,7 +224,7 @@ impl Session {
             }
         };
         let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
-        self.diary.begin(cx.now, text);
+        self.diary.begin(cx, text, &dialect);
         let (traits, kind) = (statement.traits, statement.kind);
         if let Err(fault) = self.settle(cx, &mut route, kind, traits) {
             return self.refuse_front(front, &fault, out);

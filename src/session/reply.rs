@@ -201,6 +201,7 @@ impl Session {
             }
             self.note_told(cx.texts.era());
             self.note_write(cx.now);
+            self.tell_done(cx, out);
             self.on_reply_end(client, out);
             self.note_in_diary(cx.now);
         }

@@ -87,6 +87,13 @@ impl Session {
         }
     }
 
+    /// Whether a transaction is open, and the pins that are set.
+    #[must_use]
+    pub fn ties(&self) -> (bool, Pins) {
+        let in_transaction = self.status.contains(Status::IN_TRANS);
+        (in_transaction, self.state.pins())
+    }
+
     fn pinned(&self) -> Vec<Pinned> {
         let mut pins = Vec::new();
         if self.status.contains(Status::IN_TRANS) {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
+use super::digests::Digests;
 use super::history::History;
 
 /// A text as it is prepared: what it means hangs on the session's state at that moment (schema, sql_mode, character set).
@@ -32,13 +33,15 @@ fn hash_of(sql: &[u8], state: &History, era: u64) -> u64 {
     hasher.finish()
 }
 
-/// The texts that some session has prepared.
+/// The texts that some session has prepared, and the kinds of all that were sent.
 #[derive(Debug, Default)]
 pub struct Texts {
     by_hash: HashMap<u64, Weak<Text>>,
     /// Forgotten entries are swept out when the map has grown to this.
     sweep_at: usize,
     era: u64,
+    /// Kinds of statements, text or prepared.
+    pub(super) digests: Digests,
 }
 
 impl Texts {
@@ -70,6 +73,12 @@ impl Texts {
     /// with them.
     pub(super) fn definitions_changed(&mut self) {
         self.era = self.era.wrapping_add(1);
+    }
+
+    /// Kinds of statements.
+    #[must_use]
+    pub fn digests(&self) -> &Digests {
+        &self.digests
     }
 
     /// Counts changes of definitions.

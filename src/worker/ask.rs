@@ -1,6 +1,7 @@
 //! What control asks a worker between two turns: its clients as operators see them, and the end of one.
 
-use super::{Question, Sessions, Worker};
+use super::{Question, Sessions, Ties, Worker};
+use crate::session::Pins;
 
 /// Clients of one worker that are told of at a time.
 const REPORTS_MAX: usize = 10_000;
@@ -12,6 +13,12 @@ impl Worker {
             Question::Sessions(answer) => {
                 let _ = answer.try_send(self.sessions());
             }
+            Question::Digests(answer) => {
+                let _ = answer.try_send(self.texts.digests().all());
+            }
+            Question::Ties(answer) => {
+                let _ = answer.try_send(self.ties());
+            }
             Question::Kill {
                 id,
                 query_only,
@@ -21,6 +28,18 @@ impl Worker {
                 let _ = answer.try_send(killed);
             }
         }
+    }
+
+    fn ties(&self) -> Ties {
+        let mut ties = Ties::default();
+        for (_, client) in self.clients.iter() {
+            let (in_transaction, set) = client.session.ties();
+            ties.transactions += usize::from(in_transaction);
+            for (count, (pin, _)) in ties.pins.iter_mut().zip(Pins::ALL) {
+                *count += usize::from(set.any_of(pin));
+            }
+        }
+        ties
     }
 
     fn sessions(&self) -> Sessions {

@@ -15,7 +15,7 @@ use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use super::conn::Socket;
 use super::timer::Timer;
 use super::{Message, Worker};
-use crate::session::{Fault, Peer};
+use crate::session::{Done, Fault, Peer};
 use crate::wire::Capabilities;
 
 /// Clients accepted in one turn of the loop.
@@ -113,7 +113,7 @@ impl Worker {
                     // Whoever waits is told instead of being left in the queue.
                     self.spare = None;
                     let turned = listener.accept().map(|(socket, _)| {
-                        turn_away(socket, &Fault::TooManyClients);
+                        self.turn_away(socket, &Fault::TooManyClients);
                     });
                     self.spare = spare();
                     if turned.is_err() {
@@ -139,10 +139,10 @@ impl Worker {
             && !server.proxy_protocol_from.contains(ip)
             && !server.client_networks.allows(ip)
         {
-            return turn_away(socket, &Fault::HostNotAllowed(peer.to_string()));
+            return self.turn_away(socket, &Fault::HostNotAllowed(peer.to_string()));
         }
         if self.shared.clients() >= server.max_connections {
-            return turn_away(socket, &Fault::TooManyClients);
+            return self.turn_away(socket, &Fault::TooManyClients);
         }
         let target = self.shared.least_loaded(self.index);
         if let Some(load) = self.shared.loads.get(target) {
@@ -169,17 +169,18 @@ impl Worker {
         }
         self.adopt(socket, peer);
     }
+
+    /// One error packet instead of a greeting, then the end. Servers send no SQL state here.
+    fn turn_away(&self, mut socket: Socket, fault: &Fault) {
+        let mut packet = Vec::new();
+        fault.write(&mut packet, 0, Capabilities::NONE);
+        let _ = socket.write(&packet);
+        self.count(&[Done::TurnedAway(fault.code().0)]);
+        log::debug!("turned a client away: {fault}");
+    }
 }
 
 /// A descriptor in reserve.
 pub(super) fn spare() -> Option<std::fs::File> {
     std::fs::File::open("/dev/null").ok()
-}
-
-/// One error packet instead of a greeting, then the end. Servers send no SQL state here.
-fn turn_away(mut socket: Socket, fault: &Fault) {
-    let mut packet = Vec::new();
-    fault.write(&mut packet, 0, Capabilities::NONE);
-    let _ = socket.write(&packet);
-    log::debug!("turned a client away: {fault}");
 }

@@ -11,7 +11,7 @@ use super::gate::Who;
 use super::lend::Moving;
 use super::slots::Key;
 use crate::pool::HostId;
-use crate::session::{Peer, Report};
+use crate::session::{Digest, Peer, Pins, Report};
 
 /// A message.
 #[derive(Debug)]
@@ -62,6 +62,10 @@ pub enum Message {
 pub enum Question {
     /// What its clients do.
     Sessions(SyncSender<Sessions>),
+    /// The kinds of statements that it has seen.
+    Digests(SyncSender<Kinds>),
+    /// What ties its clients to their connections.
+    Ties(SyncSender<Ties>),
     /// End the client with this id, or its statement; an operator asks, whom no account binds.
     Kill {
         /// The id.
@@ -82,6 +86,18 @@ pub struct Sessions {
     pub reports: Vec<Report>,
     /// Those that were left out.
     pub left_out: usize,
+}
+
+/// Kinds of statements with their numbers, and how many statements were of kinds that were dropped.
+pub type Kinds = (Vec<(u64, Digest)>, u64);
+
+/// How many clients have an open transaction, and how many each of the pins.
+#[derive(Debug, Default)]
+pub struct Ties {
+    /// Open transactions.
+    pub transactions: usize,
+    /// In the order of [`Pins::ALL`].
+    pub pins: [usize; Pins::ALL.len()],
 }
 
 /// How a KILL went.

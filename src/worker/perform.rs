@@ -13,6 +13,8 @@ impl Worker {
             return;
         }
         let mut outputs = std::mem::take(&mut self.outputs);
+        self.count(&outputs.done);
+        let (mut to_client, mut to_server) = (0, 0);
         // Ranges count from the client's first byte as the session saw it, so consuming waits for the end.
         let mut consumed = 0;
         let mut is_told = false;
@@ -32,6 +34,7 @@ impl Worker {
                     if !self.may_leave(key, backend_key, access) {
                         break;
                     }
+                    to_server += range.len();
                     if let (Some(client), Some(backend)) =
                         (self.clients.get(key), self.backends.get_mut(backend_key))
                     {
@@ -41,6 +44,7 @@ impl Worker {
                     }
                 }
                 Output::ForwardToClient(range) => {
+                    to_client += range.len();
                     if let Some(client) = self.clients.get_mut(key) {
                         client.conn.write(input.get(range).unwrap_or_default());
                     }
@@ -56,6 +60,7 @@ impl Worker {
                     if !self.may_leave(key, backend_key, access) {
                         break;
                     }
+                    to_server += range.len();
                     if let Some(backend) = self.backends.get_mut(backend_key) {
                         backend
                             .conn
@@ -63,6 +68,7 @@ impl Worker {
                     }
                 }
                 Output::SendToClient(range) => {
+                    to_client += range.len();
                     is_told = true;
                     if let Some(client) = self.clients.get_mut(key) {
                         client
@@ -97,6 +103,7 @@ impl Worker {
         }
         outputs.clear();
         self.outputs = outputs;
+        self.count_bytes(to_client, to_server);
         if let Some(client) = self.clients.get_mut(key) {
             client.received.consume(consumed);
             if client.session.is_closed() {

@@ -10,6 +10,7 @@ use super::condition::Condition;
 use super::doors::Doors;
 use super::live::Live;
 use super::mailbox::{Mailbox, Message};
+use super::meter::Meter;
 use crate::auth::Failures;
 use crate::pool::Offer;
 
@@ -26,6 +27,8 @@ pub struct Shared {
     pub loads: Vec<AtomicUsize>,
     /// Each worker's mailbox.
     pub mailboxes: Vec<Mailbox>,
+    /// What each worker has counted.
+    pub meters: Vec<Meter>,
     /// Where the moments of what workers share are counted from.
     pub started: std::time::Instant,
     /// Wrong passwords. The lock is taken by log-ins that fail.
@@ -54,6 +57,7 @@ impl Shared {
             failures: Mutex::default(),
             accepting: AtomicUsize::new(mailboxes.len()),
             cut_off: AtomicUsize::new(0),
+            meters: mailboxes.iter().map(|_| Meter::default()).collect(),
             mailboxes,
             doors: Doors::default(),
             condition: Condition::default(),

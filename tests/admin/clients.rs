@@ -69,6 +69,65 @@ fn sessions_and_pins() {
     }
 }
 
+/// Counters by reason, and statements by kind; neither shows a literal.
+#[test]
+fn routes_and_digests() {
+    for kind in [Kind::MariaDb, Kind::MySql] {
+        let stage = Stage::with(kind, |config| config.server("workers = 2"));
+        let schema = stage.bed.schema();
+        let mut viewer = stage.viewer();
+        let login = Login::plain().schema(&schema);
+        let mut clients: Vec<Wire> = (0..4)
+            .map(|_| Wire::connect(stage.atlas.address(), &login))
+            .collect();
+        clients[0].ok("CREATE TABLE t(a INT, b VARCHAR(20))");
+        let statement = clients[1].prepare("INSERT INTO t VALUES (?, 'Secr3t')");
+        for (n, client) in (0..).zip(&mut clients) {
+            for m in 0..5 {
+                client.ok(&format!("/* trace={n}{m} */ SELECT {m}, 'Secr3t{n}'"));
+                client.ok(&format!(
+                    "INSERT INTO t VALUES ({n}, 'Secr3t'), ({m}, 'Secr3t')"
+                ));
+            }
+            client.query("SELECT no_such_column FROM t");
+        }
+        clients[1].execute(&statement, &[super::common::Param::Int(7)]);
+        let routes = rows(&mut viewer, "SHOW ROUTES");
+        let count = |kind: &str, route: &str, reason: &str| {
+            let row = routes.iter().find(|row| row[..3] == [kind, route, reason]);
+            row.map_or(0, |row| row[3].parse::<u64>().expect("a number"))
+        };
+        assert!(count("read", "replica", "plain-read") >= 20, "{routes:?}");
+        assert_eq!(count("write", "primary", "write"), 21, "{routes:?}");
+        assert_eq!(count("ddl", "primary", "ddl"), 1, "{routes:?}");
+        let digests = rows(&mut viewer, "SHOW DIGESTS");
+        let find = |form: &str| {
+            digests
+                .iter()
+                .find(|row| row[1] == form)
+                .unwrap_or_else(|| panic!("{form}: {digests:?}"))
+        };
+        assert_eq!(find("select ?, ...")[2..5], ["20", "20", "0"]);
+        assert_eq!(find("insert into t values (?, ...), ...")[2], "20");
+        assert_eq!(find("select no_such_column from t")[4], "4");
+        // With the parameter in its text, as the client prepared it.
+        assert!(
+            digests
+                .iter()
+                .any(|row| row[1].starts_with("insert into t values (?") && row[2] == "1"),
+            "{digests:?}"
+        );
+        assert!(digests.iter().all(|row| row[0].len() == 16));
+        for text in [
+            format!("{digests:?}"),
+            format!("{:?}", rows(&mut viewer, "SHOW SESSIONS")),
+            stage.atlas.log(),
+        ] {
+            assert!(!text.contains("Secr3t"), "{text}");
+        }
+    }
+}
+
 /// A client of any worker, by its id; its statement only, or all of it.
 #[test]
 fn kill() {

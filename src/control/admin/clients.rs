@@ -1,42 +1,19 @@
 //! What operators see and do of clients. Workers are asked; one that does not answer in time is left out.
 
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::{Duration, Instant};
+use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::admin::{Refusal, Table};
 use crate::control::Events;
-use crate::session::{Report, Role};
+use crate::control::ask::ask;
+use crate::session::{Digest, Report, Role};
 use crate::sql;
-use crate::worker::{Killed, Live, Message, Question, Sessions, Shared};
+use crate::worker::{Killed, Live, Question, Sessions, Shared};
 
 /// How long all workers together may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes of a statement that are shown.
 const SHOWN_MAX: usize = 200;
-
-/// Asks every worker, and gives the answers that came in time.
-pub(super) fn ask<T>(
-    shared: &Shared,
-    question: impl Fn(std::sync::mpsc::SyncSender<T>) -> Question,
-) -> Vec<T> {
-    let pending: Vec<Receiver<T>> = shared
-        .mailboxes
-        .iter()
-        .filter_map(|mailbox| {
-            let (sender, receiver) = sync_channel(1);
-            mailbox.send(Message::Ask(question(sender))).ok()?;
-            Some(receiver)
-        })
-        .collect();
-    let deadline = Instant::now() + PATIENCE;
-    pending
-        .into_iter()
-        .filter_map(|answer| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            answer.recv_timeout(left).ok()
-        })
-        .collect()
-}
 
 /// A statement's beginning as it may be shown.
 fn shown(head: &[u8], report: &Report) -> Option<String> {
@@ -55,7 +32,7 @@ fn all(shared: &Shared) -> Vec<(Duration, Report)> {
         now,
         reports: of_worker,
         left_out: more,
-    } in ask(shared, Question::Sessions)
+    } in ask(shared, PATIENCE, Question::Sessions)
     {
         left_out += more;
         reports.extend(of_worker.into_iter().map(|report| (now, report)));
@@ -173,6 +150,73 @@ pub(super) fn pins(shared: &Shared, _live: &Live) -> Table {
     table
 }
 
+/// Kinds that are listed.
+const DIGESTS_MAX: usize = 1000;
+
+/// `SHOW DIGESTS`: kinds of statements, those first that took the most time. Times are those of the sample that was looked at.
+pub(super) fn digests(shared: &Shared) -> Table {
+    let mut kinds: HashMap<u64, Digest> = HashMap::new();
+    let mut others = 0;
+    for (of_worker, dropped) in ask(shared, PATIENCE, Question::Digests) {
+        others += dropped;
+        for (number, kind) in of_worker {
+            match kinds.get_mut(&number) {
+                Some(known) => {
+                    known.count += kind.count;
+                    known.sampled += kind.sampled;
+                    known.errors += kind.errors;
+                    known.total += kind.total;
+                    known.longest = known.longest.max(kind.longest);
+                }
+                None => {
+                    kinds.insert(number, kind);
+                }
+            }
+        }
+    }
+    // What all of a kind took, by what those took that were looked at.
+    let weight = |kind: &Digest| {
+        kind.total.as_micros() * u128::from(kind.count) / u128::from(kind.sampled.max(1))
+    };
+    let mut sorted: Vec<(u64, Digest)> = kinds.into_iter().collect();
+    sorted.sort_by_key(|(_, kind)| std::cmp::Reverse(weight(kind)));
+    others += sorted
+        .iter()
+        .skip(DIGESTS_MAX)
+        .map(|(_, kind)| kind.count)
+        .sum::<u64>();
+    let mut table = Table::new([
+        "digest",
+        "statement",
+        "count#",
+        "sampled#",
+        "errors#",
+        "total_ms#",
+        "mean_us#",
+        "longest_us#",
+    ]);
+    for (number, kind) in sorted.iter().take(DIGESTS_MAX) {
+        let mean = kind.total.as_micros() / u128::from(kind.sampled.max(1));
+        table.push([
+            format!("{number:016x}"),
+            lossy(&kind.form),
+            kind.count.to_string(),
+            kind.sampled.to_string(),
+            kind.errors.to_string(),
+            (weight(kind) / 1000).to_string(),
+            mean.to_string(),
+            kind.longest.as_micros().to_string(),
+        ]);
+    }
+    if others > 0 {
+        let mut row = vec![None; 8];
+        row[1] = Some("(others, which came too seldom to be kept)".to_owned());
+        row[2] = Some(others.to_string());
+        table.push_row(row);
+    }
+    table
+}
+
 /// `KILL`.
 pub(super) fn kill(
     shared: &Shared,
@@ -186,7 +230,7 @@ pub(super) fn kill(
         query_only,
         answer,
     };
-    if !ask(shared, question).contains(&Killed::Done) {
+    if !ask(shared, PATIENCE, question).contains(&Killed::Done) {
         return Err(Refusal::with(
             1094,
             *b"HY000",

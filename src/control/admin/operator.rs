@@ -57,9 +57,8 @@ impl Operator {
                 Report::Sessions => clients::sessions(shared, &live),
                 Report::ProcessList => clients::process_list(shared, &live),
                 Report::Pins => clients::pins(shared, &live),
-                Report::Routes | Report::Digests => {
-                    return Err(Refusal::new("this is not counted yet"));
-                }
+                Report::Routes => reports::routes(shared),
+                Report::Digests => clients::digests(shared),
             },
             Command::CheckBackends => checks::check(&live),
             Command::ExplainRoute { user, sql } => {

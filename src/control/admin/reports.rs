@@ -6,7 +6,7 @@ use crate::admin::{Table, timestamp};
 use crate::config::{Bound, Broadcast, Hash, HostAddress, KeyType, RuleAction};
 use crate::control::Events;
 use crate::pool::HostId;
-use crate::worker::Live;
+use crate::worker::{Counts, Live, Shared};
 
 /// A server, as it is in force.
 pub(super) struct Backend<'l> {
@@ -314,6 +314,22 @@ fn bound(bound: &Bound) -> String {
 
 pub(super) fn yes_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
+}
+
+/// `SHOW ROUTES`: how many statements went where, by reason.
+pub(super) fn routes(shared: &Shared) -> Table {
+    let mut table = Table::new(["kind", "route", "reason", "statements#"]);
+    let mut counts = Counts::of(shared.meters.iter()).statements;
+    counts.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
+    for (kind, route, reason, count) in counts {
+        table.push([
+            kind.to_owned(),
+            route.to_owned(),
+            reason.to_owned(),
+            count.to_string(),
+        ]);
+    }
+    table
 }
 
 /// `SHOW EVENTS`, the newest last.

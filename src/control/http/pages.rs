@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::exchange::{Answer, Status};
-use crate::metrics::{self, BackendReading, Reading};
-use crate::worker::{Readiness, Shared};
+use crate::control::ask::ask;
+use crate::metrics::{self, BackendReading, Histogram, Reading};
+use crate::session::Pins;
+use crate::worker::{CLASSES, Classes, Counts, Gate, Question, Readiness, Shared};
 
 pub(super) struct Pages {
     shared: Arc<Shared>,
@@ -78,6 +80,7 @@ impl Pages {
                     is_up: state.is_up(),
                     may_serve: (role == "replica").then(|| state.may_serve()),
                     lag: state.lag(),
+                    connections: connections(&live.gates[host.index()]),
                 });
             }
         }
@@ -88,7 +91,55 @@ impl Pages {
             clients: shared.clients(),
             clients_max: snapshot.config.server.max_connections,
             backends,
+            ..self.read_work()
         }
+    }
+
+    /// What workers have counted.
+    fn read_work(&self) -> Reading {
+        let counts = Counts::of(self.shared.meters.iter());
+        let mut refused: Vec<(&'static str, u64)> = Vec::new();
+        for (code, count) in counts.refused {
+            let reason = refusal(code);
+            match refused.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sum)) => *sum += count,
+                None => refused.push((reason, count)),
+            }
+        }
+        Reading {
+            statements: counts.statements,
+            statement_seconds: counts
+                .seconds
+                .iter()
+                .map(|(route, classes)| (*route, histogram(classes)))
+                .collect(),
+            added_seconds: vec![("acquire", histogram(&counts.waited))],
+            pins: self.read_pins(),
+            errors: counts.errors,
+            refused,
+            bytes: vec![
+                ("to_clients", counts.to_clients),
+                ("to_servers", counts.to_servers),
+            ],
+            slow: counts.slow,
+            ..Reading::default()
+        }
+    }
+
+    fn read_pins(&self) -> Vec<(&'static str, usize)> {
+        let answers = ask(&self.shared, PATIENCE, Question::Ties);
+        if answers.len() < self.shared.mailboxes.len() {
+            // Of a part it would look as if some were gone.
+            return Vec::new();
+        }
+        let transactions = answers.iter().map(|ties| ties.transactions).sum();
+        let pins = Pins::ALL.iter().enumerate().map(|(at, (_, name))| {
+            let count = answers.iter().filter_map(|ties| ties.pins.get(at)).sum();
+            (*name, count)
+        });
+        std::iter::once(("transaction", transactions))
+            .chain(pins)
+            .collect()
     }
 
     fn status_page(&self) -> String {
@@ -125,6 +176,43 @@ impl Pages {
         }
         page.push_str("</table>\n<p><a href=\"metrics\">metrics</a></p>\n</body></html>\n");
         page
+    }
+}
+
+/// How long workers may take to say what their clients are tied by.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+fn connections(gate: &Gate) -> [(&'static str, usize); 3] {
+    let (open, idle) = (gate.open(), gate.idle());
+    [
+        ("idle", idle),
+        ("in_use", open.saturating_sub(idle)),
+        ("waiting", gate.waiting()),
+    ]
+}
+
+fn histogram(classes: &Classes) -> Histogram {
+    let ends = CLASSES
+        .iter()
+        .map(|micros| Duration::from_micros(*micros).as_secs_f64());
+    Histogram {
+        classes: ends.zip(classes.counts).collect(),
+        count: classes.counts.iter().sum(),
+        sum: classes.sum.as_secs_f64(),
+    }
+}
+
+/// Why a client was turned away, by the code that it was told.
+fn refusal(code: u32) -> &'static str {
+    match code {
+        1040 => "too-many-clients",
+        1043 | 1156 | 1251 => "bad-handshake",
+        1045 => "access-denied",
+        1053 => "draining",
+        1130 => "network",
+        1226 => "too-many-of-account",
+        3159 => "tls-required",
+        _ => "other",
     }
 }
 
