@@ -92,8 +92,13 @@ fn malformed_and_half_open() {
             .expect("tasks")
             .count()
     };
-    eventually("the first operator is gone", || {
-        !stage.atlas.log().is_empty() && threads() > 0
+    // Before that, connections to the servers are still being opened.
+    stage.atlas.wait_log("ready: ");
+    let mut seen = (0, 0);
+    eventually("it has come to rest", || {
+        let before = std::mem::replace(&mut seen, (stage.atlas.open_files(), threads()));
+        std::thread::sleep(Duration::from_millis(200));
+        before == (stage.atlas.open_files(), threads())
     });
     let (files, tasks) = (stage.atlas.open_files(), threads());
     let nonsense: [&[u8]; 6] = [

@@ -197,6 +197,43 @@ fn replicas_are_added_and_removed() {
     }
 }
 
+/// With several groups a command says which it is about.
+#[test]
+fn several_groups() {
+    let bed = Bed::mariadb();
+    let other = format!(
+        "[[groups]]\nname = \"other\"\nprimary = \"{}\"",
+        bed.address(Node::Second)
+    );
+    let stage = Stage::with(Kind::MariaDb, |config| {
+        config.all_users("group = \"main\"").append(&other)
+    });
+    let mut admin = stage.operator();
+    let listed = rows(&mut admin, "SELECT * FROM backends");
+    assert_eq!((listed.len(), listed[3][3].as_str()), (4, "rw"));
+    assert!(
+        error(&mut admin, "ADD SLAVE 127.0.0.1:1")
+            .2
+            .starts_with("there are several groups (main, other): say which")
+    );
+    // One server in two groups: by its address it is not clear which is meant, by its number it is.
+    let address = bed.address(Node::Replica1).to_string();
+    admin.ok(&format!("ADD GSLAVE other {address}@2"));
+    let added = rows(&mut admin, "SHOW BACKENDS");
+    assert_eq!(added[4][..4], ["5", "other", &address, "replica"]);
+    assert!(
+        error(&mut admin, &format!("REMOVE BACKEND {address}"))
+            .2
+            .starts_with("several groups have a server at this address")
+    );
+    assert_eq!(
+        error(&mut admin, "REMOVE GBACKEND other 2").2,
+        "invalid backend_id"
+    );
+    admin.ok("REMOVE GBACKEND other 5");
+    assert_eq!(rows(&mut admin, "SELECT * FROM backends").len(), 4);
+}
+
 /// Both change their roles in one step, and idle clients notice nothing. The server says where a write arrives: one that follows
 /// another takes none of this account.
 #[test]
