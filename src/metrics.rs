@@ -75,6 +75,8 @@ pub struct BackendReading {
     pub lag: Option<Duration>,
     /// Connections to it, by what they do.
     pub connections: [(&'static str, usize); 3],
+    /// Its breaker is open: too many connections to it have failed.
+    pub is_stopped: bool,
 }
 
 /// A reading as Prometheus's text format has it.
@@ -125,6 +127,14 @@ impl Collector for Reading {
             self.backends
                 .iter()
                 .filter_map(|backend| Some((backend.labels(), u64::from(backend.may_serve?)))),
+        )?;
+        family(
+            out,
+            "backend_breaker_open",
+            "Whether no connections to the server are opened, because too many have failed.",
+            self.backends
+                .iter()
+                .map(|backend| (backend.labels(), u64::from(backend.is_stopped))),
         )?;
         family(
             out,
@@ -294,6 +304,7 @@ mod tests {
             may_serve: (role == "replica").then_some(is_up),
             lag: (role == "replica").then_some(Duration::from_millis(1500)),
             connections: [("idle", 2), ("in_use", 1), ("waiting", 0)],
+            is_stopped: !is_up,
         };
         let reading = Reading {
             version: "1.2.3",
@@ -366,6 +377,10 @@ mod tests {
              # HELP atlas_backend_serving Whether new reads may go to the replica: it is up, and its data are fresh enough.\n\
              # TYPE atlas_backend_serving gauge\n\
              atlas_backend_serving{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 0\n\
+             # HELP atlas_backend_breaker_open Whether no connections to the server are opened, because too many have failed.\n\
+             # TYPE atlas_backend_breaker_open gauge\n\
+             atlas_backend_breaker_open{group=\"main\",address=\"10.0.0.1:3306\",role=\"primary\"} 0\n\
+             atlas_backend_breaker_open{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 1\n\
              # HELP atlas_backend_lag_seconds How far the replica is behind, as far as that is known.\n\
              # TYPE atlas_backend_lag_seconds gauge\n\
              atlas_backend_lag_seconds{group=\"main\",address=\"unix:/a\\\"b\\\\c\\n\",role=\"replica\"} 1.5\n"

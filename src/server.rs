@@ -21,7 +21,7 @@ use mio::{Poll, Waker};
 
 use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
-use crate::control::{Checks, Desk, Loaded, admin, http, notify, read_tls, signal};
+use crate::control::{Checks, Desk, Loaded, admin, http, notices, notify, read_tls, signal};
 use crate::pool::Offer;
 use crate::shard;
 use crate::snapshot::Snapshot;
@@ -132,6 +132,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     if let Some(listener) = admin {
         admin::start(listener, shared.clone(), desk.clone(), forced.clone())?;
     }
+    notices::start(shared.clone(), desk.clone())?;
     signal::start(shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
     let mut unix = Some(bound.unix);

@@ -83,9 +83,9 @@ pub const KEYS: &[Key] = &[
     key("pool.idle_timeout", r#""300s""#, Yes, "an idle connection is closed after this"),
     key("pool.max_lifetime", r#""1h""#, Yes, "a connection is replaced after this"),
     key("pool.statements", "256", Yes, "prepared statements kept per server connection"),
-    key("pool.breaker.failure_ratio", "0.5", No, "share of failures that stops new connections to a server"),
-    key("pool.breaker.window", r#""10s""#, No, "time over which failures are counted"),
-    key("pool.breaker.open_for", r#""5s""#, No, "how long new connections are stopped"),
+    key("pool.breaker.failure_ratio", "0.5", Yes, "share of failures that stops new connections to a server"),
+    key("pool.breaker.window", r#""10s""#, Yes, "time over which failures are counted"),
+    key("pool.breaker.open_for", r#""5s""#, Yes, "how long new connections are stopped"),
 
     key("groups.name", "", Yes, "name of the group"),
     key("groups.primary", "", Yes, "address of the primary: `HOST:PORT` or `unix:/path`"),
@@ -243,10 +243,10 @@ mod tests {
         assert_eq!(children("server.tls"), ["mode", "cert", "key", "ca"]);
         assert_eq!(children("")[..4], ["server", "admin", "monitor", "pool"]);
         assert_eq!(children("groups.schemas"), ["*"]);
+        assert!(is_ignored("rules") && is_ignored("rules.match.user"));
         assert!(
-            is_ignored("rules") && is_ignored("rules.match.user") && is_ignored("pool.breaker")
+            !is_ignored("pool.breaker") && !is_ignored("server") && !is_ignored("groups.replicas")
         );
-        assert!(!is_ignored("server") && !is_ignored("groups.replicas"));
     }
 
     #[test]

@@ -103,7 +103,6 @@ fn the_full_file_loads() {
     // What the proxy does not do yet is said, once for what stands together.
     let notes = print(&config.notes);
     for key in [
-        "pool.breaker",
         "tables[0].id",
         "rules",
         "sharding.fan_out",
@@ -118,6 +117,7 @@ fn the_full_file_loads() {
         "groups[0].topology",
         "users[0].causal",
         "server.listen",
+        "pool.breaker",
         "safety",
         "rules[0]",
     ] {

@@ -18,6 +18,7 @@ pub mod http;
 mod key;
 mod load;
 mod names;
+pub mod notices;
 pub mod notify;
 mod probe;
 pub mod signal;

@@ -1,6 +1,7 @@
 //! What is known of the hosts behind Atlas and of the connections to them: who may use which, who waits, when one may be
 //! opened. Keys and facts, no sockets and no clock.
 
+mod breaker;
 mod health;
 mod hosts;
 mod lag;
@@ -9,6 +10,7 @@ mod shape;
 mod shelf;
 mod topology;
 
+pub use breaker::{Breaker, Turn};
 pub use health::{Change, Health, Outcome, Pace, Ramp};
 pub use hosts::{Host, Hosts, Offer, ServerFacts};
 pub use lag::{Freshness, LagGate, LagPolicy, Replication};

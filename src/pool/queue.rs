@@ -108,6 +108,11 @@ impl<W: Copy + PartialEq> Queue<W> {
         self.waiters.len() < before
     }
 
+    /// Sends everybody away.
+    pub fn disperse(&mut self) -> Vec<Waiter<W>> {
+        self.waiters.drain(..).collect()
+    }
+
     /// How many wait.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -280,6 +280,9 @@ impl Worker {
         if backend.is_counted {
             self.uncount_backend(backend.host);
         }
+        if backend.login.is_some() && matches!(failure, Failure::Unreachable(_)) {
+            self.note_opening(backend.host, false);
+        }
         match backend.purpose {
             // Long after its log-in.
             Purpose::Leaving => {}

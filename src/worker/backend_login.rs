@@ -95,6 +95,10 @@ impl Worker {
             Step::Ready(ready) => {
                 backend.login = None;
                 let host = backend.host;
+                self.note_opening(host, true);
+                let Some(backend) = self.backends.get_mut(key) else {
+                    return;
+                };
                 let made = backend.made.take();
                 match &mut backend.purpose {
                     Purpose::Leaving => {}

@@ -11,7 +11,7 @@ use super::client::Farewell;
 use super::slots::Key;
 use super::timer::Timer;
 use super::{Target, Worker};
-use crate::session::{Fault, Parting};
+use crate::session::{Done, Fault, Parting};
 use crate::wire::Capabilities;
 
 /// Why clients are to go.
@@ -178,6 +178,7 @@ impl Worker {
         fault.write(&mut packet, seq, capabilities);
         client.conn.write(&packet);
         client.farewell = Farewell::Due;
+        self.count(&[Done::Refused(fault.code().0)]);
         self.tell(key, |session, _, _, out| session.on_client_closed(out));
         self.finish_client(key);
     }

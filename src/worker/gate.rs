@@ -1,14 +1,14 @@
 //! The way to one host, which all workers share: how many connections there are, who waits for one. The lock is taken when
 //! connections are opened, closed or waited for; a statement that finds an idle one looks at a counter only.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::slots::Key;
 use super::warm::Template;
-use crate::config::PoolConfig;
-use crate::pool::{Bounds, Grant, Queue, Shape, Waiter};
+use crate::config::{BreakerConfig, PoolConfig};
+use crate::pool::{Bounds, Breaker, Grant, Queue, Shape, Turn, Waiter};
 use crate::route::Role;
 
 /// Who waits for a connection.
@@ -37,12 +37,22 @@ pub struct Gate {
     rate: AtomicUsize,
     /// Where moments are counted from.
     start: Instant,
+    breaker: Mutex<(Breaker, BreakerConfig)>,
+    /// Until when no connections are opened, in milliseconds and one more; 0 for no such time. For looking at without the lock.
+    stopped_until: AtomicU64,
     /// How the last connection that may be shared was made.
     template: Mutex<Option<Template>>,
 }
 
 /// Someone who has waited for so long for a connection of another shape than those that become free gets one opened anew.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Of a gate that has not been told any.
+const NO_LIMITS: BreakerConfig = BreakerConfig {
+    failure_ratio: 1.0,
+    window: Duration::from_secs(10),
+    open_for: Duration::from_secs(5),
+};
 
 impl Gate {
     /// The way to a host, with nothing on it and nothing allowed yet.
@@ -55,6 +65,8 @@ impl Gate {
             max: AtomicUsize::new(0),
             rate: AtomicUsize::new(0),
             start: Instant::now(),
+            breaker: Mutex::new((Breaker::default(), NO_LIMITS)),
+            stopped_until: AtomicU64::new(0),
             template: Mutex::default(),
         }
     }
@@ -64,6 +76,7 @@ impl Gate {
         self.max.store(pool.max_connections, Ordering::Relaxed);
         self.rate
             .store(pool.connect_rate as usize, Ordering::Relaxed);
+        self.breaker().1 = pool.breaker.clone();
     }
 
     fn bounds(&self) -> Bounds {
@@ -102,6 +115,67 @@ impl Gate {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn breaker(&self) -> MutexGuard<'_, (Breaker, BreakerConfig)> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_stop(&self, breaker: &Breaker) {
+        let until = breaker.stop().map_or(0, |(_, until)| {
+            u64::try_from(until.as_millis()).map_or(u64::MAX, |ms| ms.saturating_add(1))
+        });
+        self.stopped_until.store(until, Ordering::Release);
+    }
+
+    /// Whether the breaker lets connections be opened.
+    #[must_use]
+    pub fn admits(&self, now: Instant) -> bool {
+        match self.stopped_until.load(Ordering::Acquire) {
+            0 => true,
+            until => self.moment(now).as_millis() >= u128::from(until - 1),
+        }
+    }
+
+    /// Somebody opens a connection: where that is the one that tries after a stop, the others wait for what it comes to.
+    fn note_try(&self, now: Instant) {
+        if self.stopped_until.load(Ordering::Acquire) != 0 {
+            let (breaker, limits) = &mut *self.breaker();
+            breaker.may_open(self.moment(now), limits);
+            self.note_stop(breaker);
+        }
+    }
+
+    /// How long none have been opened, where they are not.
+    #[must_use]
+    pub fn stopped_for(&self, now: Instant) -> Option<Duration> {
+        if self.admits(now) {
+            return None;
+        }
+        let (since, _) = self.breaker().0.stop()?;
+        Some(self.moment(now).saturating_sub(since))
+    }
+
+    /// Whether the breaker is not closed, for whoever looks at figures.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped_until.load(Ordering::Acquire) != 0
+    }
+
+    /// Notes how opening a connection went.
+    pub(super) fn note_opening(&self, is_success: bool, now: Instant) -> Option<Turn> {
+        let (breaker, limits) = &mut *self.breaker();
+        let turn = breaker.note(is_success, self.moment(now), limits);
+        self.note_stop(breaker);
+        turn
+    }
+
+    /// Sends everybody away who waits.
+    pub(super) fn disperse(&self) -> Vec<Waiter<Who>> {
+        let mut queue = self.queue();
+        let waiters = queue.disperse();
+        self.waiting.store(0, Ordering::Release);
+        waiters
+    }
+
     /// Connections that exist or are being opened.
     #[must_use]
     pub fn open(&self) -> usize {
@@ -136,7 +210,12 @@ impl Gate {
     /// Whether a connection may be opened now, past nobody who waits; if so it is counted.
     pub(super) fn try_open(&self, now: Instant) -> bool {
         let mut queue = self.queue();
-        queue.is_empty() && queue.try_open(self.moment(now), self.bounds()).is_ok()
+        let may = queue.is_empty() && queue.try_open(self.moment(now), self.bounds()).is_ok();
+        if may {
+            // Of those who ask after a stop one is to be known as the one that tries.
+            self.note_try(now);
+        }
+        may
     }
 
     /// The same for one that nobody waits for.

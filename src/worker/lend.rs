@@ -197,7 +197,7 @@ impl Worker {
         });
     }
 
-    fn still_waits(&self, who: Who) -> bool {
+    pub(super) fn still_waits(&self, who: Who) -> bool {
         self.clients.get(who.client).is_some_and(|client| {
             client.tickets[who.role as usize] == who.ticket
                 && client.backends[who.role as usize].is_none()
@@ -210,6 +210,9 @@ impl Worker {
         let Some(gate) = live.gates.get(host.index()) else {
             return;
         };
+        if self.is_stopped(host, Role::Replica).is_some() && gate.waiting() > 0 {
+            return self.grant_after(host, PATIENCE);
+        }
         loop {
             match gate.grant(self.now) {
                 Grant::Nobody => return,
@@ -237,7 +240,7 @@ impl Worker {
     }
 
     /// Looks again after so long; one such look at a time is enough, however many wait.
-    fn grant_after(&mut self, host: HostId, wait: Duration) {
+    pub(super) fn grant_after(&mut self, host: HostId, wait: Duration) {
         let at = self.now + wait;
         if let Some(pending) = self.grants.get_mut(host.index())
             && pending.is_none_or(|pending| at < pending)

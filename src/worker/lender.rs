@@ -47,7 +47,14 @@ impl Lend for Lender<'_> {
             }
             return None;
         }
-        let host = choose(self.live, self.balances, ask.group, ask.role, ask.avoid)?;
+        let host = choose(
+            self.live,
+            self.balances,
+            self.now,
+            ask.group,
+            ask.role,
+            ask.avoid,
+        )?;
         let known = self.lend_at(host, ask.role, ask.shape, ask.state);
         if known.is_some() {
             return known;
@@ -144,6 +151,7 @@ pub(super) fn is_fit(backend: &Backend, hosts: &Hosts, rested: Duration) -> bool
 pub(super) fn choose(
     live: &Live,
     balances: &mut [Balance],
+    now: Instant,
     group: usize,
     role: Role,
     avoid: Option<HostId>,
@@ -157,7 +165,12 @@ pub(super) fn choose(
             let candidates = members
                 .replicas
                 .iter()
-                .filter(|(host, _)| Some(*host) != avoid && live.hosts.get(*host).may_serve())
+                .filter(|(host, _)| {
+                    let gate = live.gates.get(host.index());
+                    Some(*host) != avoid
+                        && live.hosts.get(*host).may_serve()
+                        && gate.is_none_or(|gate| gate.admits(now))
+                })
                 .map(|(host, weight)| Candidate {
                     host: *host,
                     weight: weight.saturating_mul(live.hosts.get(*host).share()),

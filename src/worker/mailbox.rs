@@ -45,6 +45,13 @@ pub enum Message {
         /// Which host.
         host: HostId,
     },
+    /// A client of this worker waits for a connection to this host, and there will be none.
+    Elsewhere {
+        /// Who.
+        who: Who,
+        /// Which host.
+        host: HostId,
+    },
     /// Somebody waits for a connection to this host: idle ones are to be given.
     Serve(HostId),
     /// Something else is in force.

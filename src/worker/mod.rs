@@ -15,6 +15,7 @@ mod apply;
 mod ask;
 mod backend;
 mod backend_login;
+mod breaking;
 mod buffer;
 mod client;
 mod condition;
@@ -28,6 +29,7 @@ mod listener;
 mod live;
 mod mailbox;
 mod meter;
+mod notices;
 mod opening;
 mod perform;
 mod shared;
@@ -50,6 +52,7 @@ pub use listener::Listener;
 pub use live::{Live, Tls};
 pub use mailbox::{Killed, Kinds, Mailbox, Message, Question, Sessions, Ties, mailbox};
 pub use meter::{CLASSES, Classes, Counts, Meter};
+pub use notices::{Notice, Notices};
 pub use shared::Shared;
 pub use slots::Key;
 pub use sys::{allowed_cores, pin_to, raise_descriptor_limit};
@@ -347,6 +350,7 @@ impl Worker {
                 Message::Lend(moving) => self.receive(*moving),
                 Message::Grant { who, host } => self.use_grant(who, host),
                 Message::Serve(host) => self.serve_others(host),
+                Message::Elsewhere { who, host } => self.go_elsewhere(who, host),
                 Message::Drain(manner) => self.begin_drain(manner),
                 Message::Changed => {}
                 Message::Ask(question) => self.answer(question),

@@ -31,7 +31,7 @@ impl Worker {
         let chosen = client.chosen.take().filter(|_| role == Role::Replica);
         let host = same
             .or(chosen)
-            .or_else(|| choose(&self.live, &mut self.balances, group, role, avoid));
+            .or_else(|| choose(&self.live, &mut self.balances, self.now, group, role, avoid));
         let Some(host) = host else {
             if role == Role::Primary && self.may_wait_longer(key) {
                 self.timers
@@ -60,9 +60,11 @@ impl Worker {
         let at_hand = |gate: &super::Gate| {
             may_share && (self.has_idle(host) || gate.who_has_idle(self.index).is_some())
         };
-        let may_open = self
-            .gate(host)
-            .is_some_and(|gate| !at_hand(gate) && gate.try_open(self.now));
+        let is_at_hand = self.gate(host).is_some_and(at_hand);
+        if !is_at_hand && let Some(stopped) = self.is_stopped(host, role) {
+            return self.turn_request_away(key, role, host, stopped);
+        }
+        let may_open = !is_at_hand && self.gate(host).is_some_and(|gate| gate.try_open(self.now));
         if may_open {
             self.open_counted(key, role, host);
         } else {
@@ -108,6 +110,9 @@ impl Worker {
             }
             Err(failure) => {
                 self.uncount_backend(host);
+                if matches!(failure, Failure::Unreachable(_)) {
+                    self.note_opening(host, false);
+                }
                 self.open_failed(key, role, host, failure);
             }
         }

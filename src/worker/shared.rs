@@ -11,6 +11,7 @@ use super::doors::Doors;
 use super::live::Live;
 use super::mailbox::{Mailbox, Message};
 use super::meter::Meter;
+use super::notices::Notices;
 use crate::auth::Failures;
 use crate::pool::Offer;
 
@@ -37,6 +38,8 @@ pub struct Shared {
     pub accepting: AtomicUsize,
     /// Clients that the end of a drain took out of what they were doing.
     pub cut_off: AtomicUsize,
+    /// What workers have noticed.
+    pub notices: Notices,
     /// The listening sockets.
     pub doors: Doors,
     /// Whether this instance wants clients.
@@ -59,6 +62,7 @@ impl Shared {
             cut_off: AtomicUsize::new(0),
             meters: mailboxes.iter().map(|_| Meter::default()).collect(),
             mailboxes,
+            notices: Notices::default(),
             doors: Doors::default(),
             condition: Condition::default(),
         }

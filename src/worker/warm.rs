@@ -51,7 +51,7 @@ impl Worker {
                 let state = live.hosts.get(host);
                 state.is_up() && !state.is_offline()
             };
-            while is_wanted() && gate.try_open_idle(self.now, min_idle) {
+            while is_wanted() && gate.admits(self.now) && gate.try_open_idle(self.now, min_idle) {
                 let is_opening = match self.template(host) {
                     Some(template) => self.open_idle(host, &template),
                     None => false,

@@ -81,6 +81,10 @@ impl Pages {
                     may_serve: (role == "replica").then(|| state.may_serve()),
                     lag: state.lag(),
                     connections: connections(&live.gates[host.index()]),
+                    is_stopped: live
+                        .gates
+                        .get(host.index())
+                        .is_some_and(|gate| gate.is_stopped()),
                 });
             }
         }
