@@ -396,6 +396,7 @@ impl Worker {
                 Output::StartTls => self.tls_asked = true,
                 Output::Denied => assert!(self.session.denial().is_some()),
                 Output::LoggedIn(account) => assert!(account < SNAPSHOT.accounts.len()),
+                Output::Unseen => {}
                 Output::CloseClient => assert!(self.session.is_closed()),
                 Output::Kill { .. } => self.kill_asked = true,
             }

@@ -82,6 +82,9 @@ impl Pins {
     /// SET insert_id waits for an INSERT, which must be the session's own. Keeps the connection, not the reads.
     pub const INSERT_ID: Self = Self(1 << 10);
 
+    /// Stored code changed session state, and nobody says what.
+    pub const UNSEEN: Self = Self(1 << 11);
+
     /// Pins that keep every read on the primary.
     const READS: Self = Self(0b11_1111);
 
@@ -120,7 +123,8 @@ impl Pins {
     }
 
     /// Each by itself, with its name in `EXPLAIN ROUTE`, logs and `SHOW PINS`.
-    pub const ALL: [(Self, &'static str); 11] = [
+    pub const ALL: [(Self, &'static str); 12] = [
+        (Self::UNSEEN, "unseen-change"),
         (Self::TEMPORARY_TABLES, "temporary-table"),
         (Self::LOCKED_TABLES, "lock-tables"),
         (Self::CALL, "call"),

@@ -38,7 +38,11 @@ impl Session {
         let Some(known) = self.link(role).known() else {
             return false;
         };
-        if same && !self.has_other_flags(known) && !(with_id && self.has_other_id(known)) {
+        if same
+            && self.tracks_as_wanted(known)
+            && !self.has_other_flags(known)
+            && !(with_id && self.has_other_id(known))
+        {
             return role == Role::Replica || !self.is_to_begin || self.begin_again(role, out);
         }
         if known.begins_with_more && known.history.begins_anew_for(self.state.history()) {
@@ -121,8 +125,11 @@ impl Session {
         let start = out.arena.len();
         let mut saying = Saying::default();
         let wanted = self.state.history().clone();
+        self.say_ask(role, &mut saying.said, out);
+        self.say_untrack(role, &mut saying.said, out);
         self.say_state(role, &wanted, &mut saying, out);
         self.say_flags(role, with_id, &mut saying, out);
+        self.say_track(role, &mut saying.said, out);
         self.leave(role, saying, start, out)
     }
 

@@ -2,6 +2,7 @@
 //! Atlas makes itself in `local`.
 
 use super::names::Names;
+use super::tracking::Settings;
 use super::{
     Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, Output, Outputs, Role, Running, Session, Upload,
     What,
@@ -263,6 +264,9 @@ impl Session {
             }
             _ => {}
         }
+        if self.shares {
+            self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
+        }
         let leg = match self.leg(cx, sql, &statement) {
             Ok(leg) => leg,
             Err(fault) => return self.refuse_front(front, &fault, out),
@@ -410,6 +414,9 @@ impl Session {
             let mut tracker = Tracker::new(expect, self.capabilities_of(departure.role));
             if !self.may_be_asked_for_file(departure.what) {
                 tracker = tracker.without_files();
+            }
+            if self.tells_more(departure.role) {
+                tracker = tracker.with_changes();
             }
             if self.upload.as_ref().is_some_and(|upload| upload.more) {
                 tracker.waits_for_client();

@@ -41,6 +41,12 @@ pub enum TrackEvent {
     },
     /// The server asks the client for a file; the client's packets are to be forwarded until an empty one.
     LocalInfile,
+    /// A packet that tells of changed session state ends the walked bytes; its header is at `at`. Only of a tracker
+    /// [`with_changes`](super::Tracker::with_changes).
+    Changes {
+        /// Offset of the packet.
+        at: usize,
+    },
     /// The reply is complete.
     End,
 }

@@ -248,7 +248,7 @@ impl History {
 }
 
 /// State of this key overlaps with that of others of its kind: SET NAMES sets several variables.
-fn sets_character_set(key: &[u8]) -> bool {
+pub(super) fn sets_character_set(key: &[u8]) -> bool {
     matches!(key, b"names" | b"character set")
         || key.starts_with(b"character_set")
         || key.starts_with(b"collation")

@@ -32,6 +32,7 @@ impl Session {
     pub(super) fn hold(&self, role: Role) -> Hold {
         if role == Role::Primary {
             let pinned = self.status.contains(Status::IN_TRANS)
+                || self.is_in_doubt
                 || self.state.pins().bind_connection()
                 || self.statements.bound_to_primary();
             if pinned {
@@ -176,6 +177,7 @@ impl Session {
     /// The answer to [`ASK`], a text result.
     pub(super) fn note_numbers(&mut self, role: Role, answer: &[u8], out: &mut Outputs) {
         self.is_done = true;
+        self.note_seen_late(role, out);
         let Some((row_count, found_rows, insert_id)) = numbers(answer) else {
             // Then it is forgotten, and whoever asks is told so.
             return self.drop_link(role, out);
@@ -255,8 +257,8 @@ pub(super) fn close_statement(role: Role, id: u32, out: &mut Outputs) {
     });
 }
 
-/// The numbers of the one row of a text result.
-fn numbers(answer: &[u8]) -> Option<(i64, u64, u64)> {
+/// The values of the last row of a text result.
+pub(super) fn last_row(answer: &[u8]) -> Option<Vec<&[u8]>> {
     use crate::wire::{Header, Reader};
     let mut packets = Vec::new();
     let mut rest = answer;
@@ -264,14 +266,27 @@ fn numbers(answer: &[u8]) -> Option<(i64, u64, u64)> {
         packets.push(rest.get(4..4 + header.len)?);
         rest = rest.get(4 + header.len..)?;
     }
-    // The count, three definitions, an EOF where the connection has them, the row, the end.
+    // The count, definitions, an EOF where the connection has them, the row, the end.
     let row = packets.get(packets.len().checked_sub(2)?)?;
     let mut reader = Reader::new("row", row);
-    let mut text = || std::str::from_utf8(reader.lenenc_bytes("number").ok()?).ok();
+    let mut values = Vec::new();
+    while reader.remaining() > 0 {
+        values.push(reader.lenenc_bytes("value").ok()?);
+    }
+    Some(values)
+}
+
+/// The numbers of the one row of a text result.
+fn numbers(answer: &[u8]) -> Option<(i64, u64, u64)> {
+    let row = last_row(answer)?;
+    let [row_count, found_rows, insert_id] = row.as_slice() else {
+        return None;
+    };
+    let text = |value| std::str::from_utf8(value).ok();
     Some((
-        text()?.parse().ok()?,
-        text()?.parse().ok()?,
-        text()?.parse().ok()?,
+        text(row_count)?.parse().ok()?,
+        text(found_rows)?.parse().ok()?,
+        text(insert_id)?.parse().ok()?,
     ))
 }
 

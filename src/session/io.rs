@@ -133,6 +133,8 @@ pub enum Output {
         /// Which connection.
         role: Role,
     },
+    /// Stored code changed session state on the primary's connection in a way that is not known: the session keeps it.
+    Unseen,
     /// Send what is queued, then close the client's socket.
     CloseClient,
     /// Kill another client of this instance, or its statement; answered by `kill_done`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::history::History;
 use super::texts::{Cache, Text};
+use super::tracking::{Shown, Tracking};
 use super::upstream::Ready;
 use crate::pool::{HostId, ServerFacts, Shape};
 use crate::sql::Server;
@@ -28,6 +29,11 @@ pub struct Known {
     pub(super) version: u32,
     /// The state that it is in.
     pub(super) history: Arc<History>,
+    pub(super) tracking: Tracking,
+    /// It was asked what it tells everybody…
+    pub(super) was_asked: bool,
+    /// …and answered this.
+    pub(super) shown: Option<Shown>,
     /// What brings back of the log-in what COM_RESET_CONNECTION forgets.
     pub(super) after_reset: Vec<Box<[u8]>>,
     /// The server said more to it at its log-in than can be said again: only another one is like new.
@@ -58,6 +64,9 @@ impl Known {
             server: ready.facts.server(),
             version: ready.facts.version_number(),
             history: Arc::new(History::after_login(schema)),
+            tracking: Tracking::default(),
+            was_asked: false,
+            shown: None,
             after_reset: after_reset(&shape, &ready.facts),
             begins_with_more: false,
             insert_id: Some(0),
@@ -110,6 +119,9 @@ impl Known {
         self.status = self.fresh_status;
         self.insert_id = Some(0);
         self.statements.clear();
+        if self.tracking != Tracking::Refused {
+            self.tracking = Tracking::Own;
+        }
     }
 
     /// The number under which a text is prepared on it.

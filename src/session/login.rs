@@ -12,7 +12,7 @@ use crate::config::ServerTlsMode;
 use crate::sql::{Charset, Server};
 use crate::wire::{
     AuthMore, AuthSwitch, Capabilities, ChangeUser, Header, Login as LoginPacket, OkPacket,
-    SslRequest, write_payload,
+    SslRequest, keep_changes, write_payload,
 };
 
 /// Bytes of a log-in's packets. Servers take connection attributes up to 64 KiB.
@@ -325,6 +325,7 @@ impl Session {
         }
         self.account = index;
         self.shares = account.shares;
+        self.tracked.follows = self.shares && Self::follows_gtids(account.causal);
         self.identity.user = std::mem::take(&mut login.user);
         let schema = login.schema.take().or_else(|| account.schema.clone());
         // Whether this account may use this schema only the server knows (error 1044, 1049), and it knows better what to say of a
@@ -348,7 +349,16 @@ impl Session {
         let (capabilities, status) = (self.capabilities, self.status);
         out.client(|buffer| {
             match server_ok {
-                Some(payload) => write_payload(buffer, seq, payload),
+                Some(payload) => {
+                    let start = buffer.len();
+                    let next = write_payload(buffer, seq, payload);
+                    if !capabilities.contains(Capabilities::SESSION_TRACK) {
+                        let packet = buffer.get_mut(start..).unwrap_or_default();
+                        let len = keep_changes(packet, &mut |_| None);
+                        buffer.truncate(start + len);
+                    }
+                    next
+                }
                 None => OkPacket {
                     affected: 0,
                     insert_id: 0,
@@ -454,6 +464,7 @@ impl Session {
         self.warned = None;
         self.kept_warnings = None;
         self.wrote = None;
+        self.tracked.gtid = Vec::new();
         self.last_route = None;
         self.moved_to = None;
         self.moved_by = None;
@@ -467,6 +478,7 @@ impl Session {
     /// The session is as fresh as its next connection to the primary.
     pub(super) fn forget_status(&mut self) {
         self.status = self.fresh_status;
+        self.is_in_doubt = false;
         self.status_is_known = false;
     }
 

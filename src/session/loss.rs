@@ -48,7 +48,7 @@ impl Session {
                 // No command waits for it.
                 return;
             }
-            if role == Role::Primary && bound {
+            if role == Role::Primary && bound && self.awaits_backend().is_none() {
                 // The command was not sent, but what it would have found there is gone.
                 return self.refuse_and_close(&Fault::Lost(what), 1, out);
             }

@@ -39,6 +39,7 @@ mod replay;
 mod reply;
 mod report;
 mod routing;
+mod seen;
 mod sharded;
 mod sharded_stmt;
 mod state;
@@ -46,6 +47,7 @@ mod stmt;
 mod sync;
 mod texts;
 mod track;
+mod tracking;
 mod unprepared;
 mod upload;
 mod upstream;
@@ -124,6 +126,8 @@ pub struct Session {
     status: Status,
     /// Those of a fresh session on the primary.
     fresh_status: Status,
+    /// The last reply of the primary did not tell them.
+    is_in_doubt: bool,
     /// The client has seen the primary's flags since its session began.
     status_is_known: bool,
     server: Server,
@@ -150,6 +154,8 @@ pub struct Session {
     numbers: Numbers,
     /// The reply to SHOW WARNINGS, where the connection that had them was given back.
     kept_warnings: Option<Box<[u8]>>,
+    /// What servers told of changes.
+    tracked: tracking::Tracked,
     /// When the session's last write was answered.
     wrote: Option<Duration>,
     /// The use of a connection that was made to show no warnings.
@@ -205,6 +211,7 @@ impl Session {
             statements: stmt::Statements::default(),
             status: fresh_status,
             fresh_status,
+            is_in_doubt: false,
             status_is_known: false,
             server: facts.server(),
             version: facts.version_number(),
@@ -224,6 +231,7 @@ impl Session {
             insert_id: InsertId::Known(0),
             numbers: Numbers::FRESH,
             kept_warnings: None,
+            tracked: tracking::Tracked::default(),
             wrote: None,
             cleared: 0,
             shares: false,
@@ -374,7 +382,7 @@ impl Session {
             | Capabilities::MARIADB_EXTENDED_METADATA
             | Capabilities::MARIADB_STMT_BULK_OPERATIONS;
         let wish = Wish {
-            capabilities: self.capabilities,
+            capabilities: self.abilities(),
             needed: self.capabilities.intersection(shaping),
             max_packet: self.identity.max_packet,
             charset: self.identity.charset,
@@ -413,7 +421,7 @@ impl Session {
     pub fn shape(&self, role: Role, snapshot: &Snapshot) -> Shape {
         Shape {
             account: self.account(snapshot).backend[role as usize].id,
-            capabilities: Shape::lasting(self.capabilities),
+            capabilities: Shape::lasting(self.abilities()),
             charset: self.identity.charset,
             has_schema: self.state.schema().is_some(),
         }

@@ -88,6 +88,7 @@ impl Session {
     }
 
     pub(super) fn note_status(&mut self, status: Status) {
+        self.is_in_doubt = false;
         let was_in = self.status.contains(Status::IN_TRANS);
         self.status = status;
         if was_in && !status.contains(Status::IN_TRANS) {

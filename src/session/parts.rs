@@ -189,6 +189,8 @@ pub(super) struct Attempt {
     /// So often the server has asked for the statement to be prepared again.
     pub(super) preparations: u8,
     pub(super) why: String,
+    /// What it has to do with the settings of session tracking.
+    pub(super) settings: super::tracking::Settings,
     /// Its connection was cut while the server goes on: it is not tried again.
     pub(super) cut: bool,
 }

@@ -9,6 +9,7 @@ use super::command::{Departure, Front, looks_at_id};
 use super::names::Names;
 use super::sharded_stmt::Whereto;
 use super::stmt::Prepared;
+use super::tracking::Settings;
 use super::{Access, Cx, Expect, Fault, Outputs, Role, Session, What};
 use crate::route::{self, Reason, Route};
 use crate::shard::Refused;
@@ -113,6 +114,7 @@ impl Session {
             is_read: whole && statement.wants_primary().is_none(),
             is_diagnostic,
             is_hinted: matches!(statement.hint, Some(Hint::Replica)),
+            settings: Settings::of(sql, statement.kind, statement.traits),
             traits: statement.traits,
             kind: statement.kind,
             params: 0,
@@ -226,6 +228,7 @@ impl Session {
         let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
         self.diary.begin(cx, text, &dialect);
         let (traits, kind) = (statement.traits, statement.kind);
+        self.attempt.settings = statement.settings;
         if let Err(fault) = self.settle(cx, &mut route, kind, traits) {
             return self.refuse_front(front, &fault, out);
         }

@@ -6,7 +6,7 @@ use super::{
     Upload, What,
 };
 use crate::sql::{Kind, Traits};
-use crate::wire::{Capabilities, write_payload};
+use crate::wire::{Capabilities, Status, write_payload};
 
 /// Error codes with which a server says that it or the connection is going away, not that the statement is wrong.
 const GOING_AWAY: [u16; 4] = [
@@ -145,7 +145,14 @@ impl Session {
                 return rest.len();
             }
         };
+        let mut passed = walk.consumed;
+        let mut is_over = walk.event == Some(TrackEvent::End);
         match walk.event {
+            Some(TrackEvent::Changes { at: packet }) => {
+                is_over = reply.tracker.is_over();
+                let whole = rest.get_mut(packet..walk.consumed).unwrap_or_default();
+                passed = packet + self.take_changes(role, whole);
+            }
             Some(TrackEvent::Prepared { at: payload, ok }) => {
                 if let What::Prepare { id, .. } = reply.command.what {
                     if let Some(place) = rest.get_mut(payload + 1..payload + 5) {
@@ -191,11 +198,11 @@ impl Session {
                 Some(error) => out.client(|buffer| {
                     write_payload(buffer, 1, &error);
                 }),
-                None => out.push(Output::ForwardToClient(at..at + walk.consumed)),
+                None => out.push(Output::ForwardToClient(at..at + passed)),
             }
             self.first_byte_passed(out);
         }
-        if walk.event == Some(TrackEvent::End) {
+        if is_over {
             if self.changes_definitions() {
                 cx.texts.definitions_changed();
             }
@@ -288,16 +295,23 @@ impl Session {
             // The file was refused while it was still coming; a server that does so closes the connection.
             upload.to = None;
         }
+        if role == Role::Primary && outcome.error.is_some() {
+            // An error does not tell of the transaction that it may have left open.
+            self.is_in_doubt = !self.status.contains(Status::AUTOCOMMIT);
+        }
         if let Some(status) = outcome.status {
             if let Some(known) = self.link_mut(role).known_mut() {
                 known.status = status;
             }
             if role == Role::Primary {
+                let in_doubt = self.is_in_doubt && outcome.error.is_some();
                 self.note_status(status);
+                self.is_in_doubt = in_doubt;
             }
         }
         let had_schema = self.state.schema().is_some();
         self.note_command(role, command, outcome, &dialect, client, out);
+        self.note_seen(role, command, outcome, out);
         if self.state.take_defaults_changed() {
             // Before the client is told: another that it tells must not meet an old connection.
             out.list.insert(0, Output::DefaultsChanged { role });

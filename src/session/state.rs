@@ -4,6 +4,8 @@
 //! State is a short history of statements that give the same state on another connection. An entry leaves when a later
 //! one replaces it. What cannot be said again elsewhere becomes a pin: its state lives on the primary only.
 
+mod reported;
+
 use std::sync::Arc;
 
 use super::history::{Entry, History};
@@ -45,6 +47,10 @@ pub(super) struct State {
     defaults_changed: bool,
     /// Keys that the text being noted has assigned so far.
     assigned: Vec<Vec<u8>>,
+    /// Variables that were assigned a value which only the server knows, until it has told of it.
+    unresolved: Vec<Vec<u8>>,
+    /// Settings of session tracking were set.
+    tracks_itself: bool,
 }
 
 impl State {
@@ -285,6 +291,7 @@ impl State {
 
     fn set_variable(&mut self, name: &[u8], value: Value<'_>, bound: bool) {
         let name = name.to_ascii_lowercase();
+        self.tracks_itself |= name.starts_with(b"session_track");
         match name.as_slice() {
             // The status flags of replies tell, and reads go elsewhere only while it is on.
             b"autocommit" => return,
@@ -308,16 +315,20 @@ impl State {
         let can_replay = self.can_replay(value, bound);
         self.assigned.push(name.clone());
         if !can_replay {
-            self.pins.set(Pins::OPAQUE);
+            self.unresolved.push(name);
             return;
         }
+        self.assign(&name, value);
+    }
+
+    fn assign(&mut self, name: &[u8], value: Value<'_>) {
         let mut text = b"SESSION ".to_vec();
-        text.extend_from_slice(&name);
+        text.extend_from_slice(name);
         text.extend_from_slice(b" = ");
         text.extend_from_slice(value.text);
         let depends = value.text.contains(&b'@');
         let neutral = neutral(value.text);
-        self.record(&name, Replay::Assign(text), neutral, depends);
+        self.record(name, Replay::Assign(text), neutral, depends);
     }
 
     fn set_user_variable(&mut self, name: &[u8], value: Value<'_>, bound: bool) {

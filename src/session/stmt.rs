@@ -22,6 +22,8 @@ pub(super) struct Prepared {
     pub(super) is_diagnostic: bool,
     /// The text carries the hint for a replica.
     pub(super) is_hinted: bool,
+    /// What it has to do with the settings of session tracking.
+    pub(super) settings: super::tracking::Settings,
     /// What is to be noted when it ran.
     pub(super) traits: crate::sql::Traits,
     /// What the text is.

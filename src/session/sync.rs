@@ -35,6 +35,12 @@ pub(super) enum Said {
     Begin,
     /// A prepare of the client's statement.
     Prepare(u32),
+    /// The question what the server tells everybody of session state.
+    Shown,
+    /// The question in which order.
+    Order,
+    /// That it is to tell of all.
+    Track,
     /// The question for the warnings that would be forgotten with the connection.
     Warnings,
     /// The same for the numbers.
@@ -50,6 +56,11 @@ impl Sync {
 
     pub(super) fn asks_numbers(&self) -> bool {
         matches!(self.said.front(), Some(Said::Warnings | Said::Numbers))
+    }
+
+    /// The answer is kept until it is whole.
+    fn keeps_answer(&self) -> bool {
+        self.asks_numbers() || matches!(self.said.front(), Some(Said::Shown | Said::Order))
     }
 }
 
@@ -73,10 +84,16 @@ impl Session {
         let expect = match said {
             Some(Said::Prepare(_)) => Expect::Prepare,
             Some(Said::Refusal(expect)) => expect,
-            Some(Said::Warnings | Said::Numbers | Said::Clear) => Expect::Response,
-            Some(Said::State | Said::Whatever | Said::Begin) | None => Expect::Terminal,
+            Some(Said::Warnings | Said::Numbers | Said::Clear | Said::Shown) => Expect::Response,
+            Some(Said::State | Said::Whatever | Said::Order | Said::Track | Said::Begin) | None => {
+                Expect::Terminal
+            }
         };
-        Tracker::new(expect, self.capabilities_of(role)).without_files()
+        let tracker = Tracker::new(expect, self.capabilities_of(role)).without_files();
+        if matches!(said, Some(Said::Warnings | Said::Numbers)) && self.tells_more(role) {
+            return tracker.with_changes();
+        }
+        tracker
     }
 
     /// Whether this connection's bytes are answers to Atlas itself.
@@ -104,12 +121,18 @@ impl Session {
                 return input.len();
             }
         };
-        if sync.asks_numbers() {
+        let before = sync.answer.len();
+        if sync.keeps_answer() {
             let seen = input.get(..walk.consumed).unwrap_or_default();
             sync.answer.extend_from_slice(seen);
         }
         match walk.event {
             None => self.sync = Some(sync),
+            // The client's, when it asks for it.
+            Some(TrackEvent::Changes { at }) if !sync.tracker.is_over() => {
+                self.take_changes_of(role, &mut sync.answer, before + at);
+                self.sync = Some(sync);
+            }
             Some(TrackEvent::Prepared { ok, .. }) => {
                 if let Some(Said::Prepare(id)) = sync.said.front()
                     && let Some(text) = self.statements.get_mut(*id).and_then(|s| s.text.clone())
@@ -120,7 +143,10 @@ impl Session {
             }
             // Trackers of what Atlas says refuse such a request.
             Some(TrackEvent::LocalInfile) => self.sync = Some(sync),
-            Some(TrackEvent::End) => {
+            Some(event @ (TrackEvent::End | TrackEvent::Changes { .. })) => {
+                if let TrackEvent::Changes { at } = event {
+                    self.take_changes_of(role, &mut sync.answer, before + at);
+                }
                 let outcome = sync.tracker.outcome();
                 if let Some(status) = outcome.status
                     && let Some(known) = self.link_mut(role).known_mut()
@@ -137,12 +163,29 @@ impl Session {
                     self.sync = Some(sync);
                     return walk.consumed;
                 }
+                if was == Some(Said::Shown) {
+                    // Without an answer nothing of it is the client's.
+                    self.note_shown(role, &std::mem::take(&mut sync.answer));
+                }
+                if was == Some(Said::Order) {
+                    self.note_order(role, &std::mem::take(&mut sync.answer));
+                }
+                if was == Some(Said::Track) && outcome.error.is_some() {
+                    self.note_track_refused(role);
+                }
                 if was == Some(Said::Numbers) {
+                    // An error does not tell that it left a transaction open.
+                    if let Some(status) = outcome.status.filter(|_| role == Role::Primary) {
+                        self.note_status(status);
+                    }
                     self.note_numbers(role, &sync.answer, out);
                     return walk.consumed;
                 }
                 if let (Some(code), Some(was)) = (outcome.error, was)
-                    && !matches!(was, Said::Refusal(_) | Said::Whatever)
+                    && !matches!(
+                        was,
+                        Said::Refusal(_) | Said::Whatever | Said::Shown | Said::Order | Said::Track
+                    )
                 {
                     let answer = input.get(..walk.consumed).unwrap_or_default();
                     return self
@@ -152,13 +195,24 @@ impl Session {
                 sync.tracker = self.tracker_for(role, sync.said.front().copied());
                 if !sync.said.is_empty() {
                     self.sync = Some(sync);
-                } else if matches!(was, Some(Said::State | Said::Whatever | Said::Begin)) {
+                } else if matches!(
+                    was,
+                    Some(Said::State | Said::Whatever | Said::Track | Said::Begin)
+                ) {
                     self.is_to_begin &= was != Some(Said::Begin);
                     self.synced(role, out);
                 }
             }
         }
         walk.consumed
+    }
+
+    /// Takes the changes out of the packet that ends an answer.
+    fn take_changes_of(&mut self, role: Role, answer: &mut Vec<u8>, at: usize) {
+        let len = answer
+            .get_mut(at..)
+            .map_or(0, |packet| self.take_changes(role, packet));
+        answer.truncate(at + len);
     }
 
     /// The connection is in the session's state.

@@ -54,6 +54,8 @@ pub struct Tracker {
     metadata_flag: bool,
     /// The statement may make the server ask for a file of the client.
     may_ask_for_file: bool,
+    /// Changes of session state are told of.
+    reads_changes: bool,
     /// What the EOF behind the columns of OUT parameters said of more results: MySQL does not repeat it behind the row.
     more_behind: Status,
     /// The last packet's sequence id.
@@ -84,6 +86,7 @@ impl Tracker {
             metadata_flag: capabilities.contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
                 || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA),
             may_ask_for_file: true,
+            reads_changes: false,
             more_behind: Status::NONE,
             seq: 0,
             next: Some(1),
@@ -192,14 +195,24 @@ impl Tracker {
             let seen = payload
                 .get(..header.len.min(payload.len()))
                 .unwrap_or_default();
+            let Some(changes) = self.tells_changes(header, seen) else {
+                return Ok(Walk::short(at));
+            };
             let event = match self.packet(header, seen, at + 4) {
                 Ok(event) => event,
                 Err(bad) => return Self::bad(at, bad),
             };
             self.pass(header);
+            if changes {
+                self.body_left = 0;
+                return Ok(Walk {
+                    consumed: at.saturating_add(4 + header.len),
+                    event: Some(TrackEvent::Changes { at }),
+                });
+            }
             at += 4;
             match event {
-                None | Some(TrackEvent::End) => {}
+                None | Some(TrackEvent::End | TrackEvent::Changes { .. }) => {}
                 // Reported when the walk stands behind the packet's header; its body is passed by the next walk.
                 Some(event @ TrackEvent::Prepared { .. }) => {
                     return Ok(Walk {
@@ -448,52 +461,10 @@ impl Tracker {
             }
         }
     }
-
-    fn end_of_rows(&mut self, header: Header, seen: &[u8]) -> Result<Status, BadReply> {
-        let end = OkHead::of_rows(header, seen)?;
-        self.outcome.affected = -1;
-        self.note(end.status, end.warnings);
-        Ok(end.status)
-    }
-
-    fn ok(&mut self, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
-        let ok = OkHead::parse(seen).ok_or(BadReply("OK packet"))?;
-        if ok.insert_id != 0 {
-            self.outcome.insert_id = ok.insert_id;
-        }
-        self.outcome.affected = i64::try_from(ok.affected).unwrap_or(-1);
-        self.note(ok.status, ok.warnings);
-        self.outcome.results = self.outcome.results.saturating_add(1);
-        self.result_ended(ok.status);
-        Ok(None)
-    }
-
-    fn error(&mut self, seen: &[u8]) -> Result<Option<TrackEvent>, BadReply> {
-        let err = ErrPacket::parse(seen).map_err(|_| BadReply("ERR packet"))?;
-        if err.code == ErrPacket::PROGRESS {
-            return Ok(None);
-        }
-        self.outcome.error = Some(err.code);
-        self.outcome.affected = -1;
-        self.state = State::End;
-        Ok(None)
-    }
-
-    fn note(&mut self, status: Status, warnings: u16) {
-        self.outcome.status = Some(status);
-        self.outcome.warnings = warnings;
-    }
-
-    fn result_ended(&mut self, status: Status) {
-        if self.expect.is_response() && status.contains(Status::MORE_RESULTS) {
-            self.outcome.many = true;
-            self.state = State::First;
-        } else {
-            self.state = State::End;
-        }
-    }
 }
 
+mod changes;
+mod ends;
 mod whole;
 
 #[cfg(test)]

@@ -147,6 +147,7 @@ impl Head {
                 State::Done
             }
             State::SetStatement if kw == Kw::For && depth == 0 => {
+                *traits |= Traits::FOR_ITSELF;
                 self.then(Kind::Unknown, State::Start)
             }
             State::SetStatement => State::SetStatement,

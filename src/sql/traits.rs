@@ -57,6 +57,9 @@ impl Traits {
     /// LOAD DATA and its kin: the server may ask the client for a file.
     pub const LOAD: Self = Self(1 << 21);
 
+    /// Variables for this statement only: a hint (`/*+ SET_VAR() */`), SET STATEMENT.
+    pub const FOR_ITSELF: Self = Self(1 << 23);
+
     /// FOUND_ROWS(), which is among the diagnostics: the answer lives on the connection that last gave rows, whatever else
     /// ran since.
     pub const FOUND_ROWS: Self = Self(1 << 22);
@@ -91,7 +94,7 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
-    const NAMES: [(Self, &'static str); 23] = [
+    const NAMES: [(Self, &'static str); 24] = [
         (Self::LOCKING, "locking"),
         (Self::INTO, "into"),
         (Self::LAST_INSERT_ID, "last-insert-id"),
@@ -115,6 +118,7 @@ impl Traits {
         (Self::PRIMARY_HINT, "primary-hint"),
         (Self::LOAD, "load"),
         (Self::FOUND_ROWS, "found-rows"),
+        (Self::FOR_ITSELF, "for-itself"),
     ];
 }
 

@@ -22,6 +22,7 @@
 )]
 
 mod auth;
+mod changes;
 mod column;
 mod command;
 mod flags;
@@ -42,6 +43,7 @@ mod tests;
 mod writer;
 
 pub use auth::{AuthMore, AuthSwitch};
+pub use changes::keep_changes;
 pub use column::{ColumnCount, ColumnDef};
 pub use command::Command;
 pub use flags::{Capabilities, Status};

@@ -57,7 +57,8 @@ impl<'a> StateChanges<'a> {
                 return self.variable();
             }
             1 => StateChange::Schema(r.lenenc_bytes("schema")?),
-            2 => StateChange::StateChanged(r.lenenc_bytes("state change")? == b"1"),
+            // The pages have a length in front of the character; both servers send the character only.
+            2 => StateChange::StateChanged(data == b"1" || data == b"\x011"),
             3 => {
                 r.u8("GTID encoding")?;
                 StateChange::Gtids(r.lenenc_bytes("GTIDs")?)

@@ -158,6 +158,7 @@ impl Worker {
             start: self.start,
             now: self.now,
             client: key,
+            is_cut: client.cut_at.is_some(),
             lent: [None; 2],
             chosen: None,
             admitted: client.admitted,

@@ -25,6 +25,8 @@ pub(super) struct Lender<'w> {
     pub(super) start: Instant,
     pub(super) now: Instant,
     pub(super) client: Key,
+    /// A read of the client's was cut off: whether its server is still there a new connection finds out.
+    pub(super) is_cut: bool,
     /// What was lent.
     pub(super) lent: [Option<Key>; 2],
     /// The replica that has been chosen, when it had no idle connection.
@@ -45,6 +47,9 @@ impl Lend for Lender<'_> {
                     return self.hand_out(slot, host, ask.role, true);
                 }
             }
+            return None;
+        }
+        if self.is_cut && ask.role == Role::Replica {
             return None;
         }
         let host = choose(

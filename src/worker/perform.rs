@@ -89,6 +89,14 @@ impl Worker {
                     log::trace!("a client logged in as account {account}");
                 }
                 Output::DefaultsChanged { role } => self.retire_connections(key, role),
+                Output::Unseen => {
+                    log::info!(
+                        "client {} keeps its server connection: a routine or trigger changed session state that only it has",
+                        self.clients
+                            .get(key)
+                            .map_or(0, |client| client.session.id())
+                    );
+                }
                 Output::CloseClient => {
                     // The turn that follows sees that the session is over.
                     if let Some(client) = self.clients.get_mut(key)

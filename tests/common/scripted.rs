@@ -235,6 +235,19 @@ impl Shared {
                 _ if payload == b"\x03SELECT @@global.wait_timeout" => {
                     talk.rows(&["w"], &[&["28800"]]);
                 }
+                // Atlas has the server tell of changes of session state.
+                _ if payload.starts_with(b"\x03SELECT @@session_track_schema") => {
+                    talk.rows(
+                        &["schema", "state", "variables"],
+                        &[&["1", "0", "autocommit"]],
+                    );
+                }
+                _ if payload.starts_with(b"\x03SET SESSION session_track_")
+                    || payload.starts_with(b"\x03EXECUTE IMMEDIATE CONCAT(")
+                    || payload == b"\x03DO 0" =>
+                {
+                    talk.ok();
+                }
                 _ if payload == b"\x03SHOW REPLICA STATUS" => talk.rows(&["s"], &[]),
                 _ if payload == b"\x03SHOW ALL SLAVES STATUS" => talk.rows(&["s"], &[]),
                 _ => {

@@ -89,17 +89,26 @@ impl Trail {
         seen
     }
 
-    /// The same, as the statements only: no log-ins, no farewells, no closed statements.
+    /// The same, as the statements only: no log-ins, no farewells, no closed statements, and nothing of what Atlas says to have
+    /// a server tell of changes of session state.
     pub fn statements(&mut self) -> Vec<Seen> {
         let mut seen = self.take();
         seen.retain(|seen| {
             matches!(
                 seen.entry.command.as_str(),
                 "Query" | "Execute" | "Prepare" | "Init DB" | "Field List"
-            )
+            ) && !is_set_up(&seen.entry.text)
         });
         seen
     }
+}
+
+/// See `session::tracking`.
+fn is_set_up(text: &str) -> bool {
+    text.starts_with("SELECT @@session_track_schema, ")
+        || text.starts_with("SET SESSION session_track_state_change = ")
+        || text.starts_with("EXECUTE IMMEDIATE CONCAT(")
+        || text == "DO 0"
 }
 
 impl Log {

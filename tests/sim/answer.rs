@@ -82,6 +82,8 @@ pub struct Rows<'a> {
     /// Rows come by COM_STMT_FETCH.
     pub cursor: bool,
     pub status: Status,
+    /// The session-state block of the end.
+    pub state: &'a [u8],
 }
 
 impl Answer {
@@ -126,10 +128,11 @@ impl Answer {
         self.seq = eof.write(&mut self.bytes, self.seq);
     }
 
-    fn end_of_rows(&mut self, status: Status) {
+    fn end_of_rows(&mut self, status: Status, state: &[u8]) {
         if self.deprecate_eof() {
             let end = OkPacket {
                 status,
+                state,
                 ..OkPacket::default()
             };
             self.seq = end.write_end(&mut self.bytes, self.seq, self.caps);
@@ -177,14 +180,14 @@ impl Answer {
         }
         if rows.cursor {
             if self.deprecate_eof() {
-                self.end_of_rows(rows.status | Status::CURSOR_EXISTS);
+                self.end_of_rows(rows.status | Status::CURSOR_EXISTS, b"");
             }
             return;
         }
         self.row_values(rows.format, rows.value, rows.count);
         match &rows.error {
             Some((code, message)) => self.error(*code, message),
-            None => self.end_of_rows(rows.status),
+            None => self.end_of_rows(rows.status, rows.state),
         }
     }
 
@@ -203,7 +206,7 @@ impl Answer {
         }
         let row: Vec<_> = values.iter().map(|v| Some(v.as_bytes())).collect();
         self.seq = RowFormat::Text.write_row(&mut self.bytes, self.seq, &row);
-        self.end_of_rows(status);
+        self.end_of_rows(status, b"");
     }
 
     fn row_values(&mut self, format: RowFormat, value: &[u8], count: usize) {
@@ -215,7 +218,7 @@ impl Answer {
     /// The reply to COM_STMT_FETCH.
     pub fn fetched(&mut self, value: &[u8], count: usize, status: Status) {
         self.row_values(RowFormat::Binary, value, count);
-        self.end_of_rows(status);
+        self.end_of_rows(status, b"");
     }
 
     /// The reply to COM_FIELD_LIST.
@@ -223,7 +226,7 @@ impl Answer {
         for name in names {
             self.column(name);
         }
-        self.end_of_rows(status);
+        self.end_of_rows(status, b"");
     }
 
     /// The reply to COM_STMT_PREPARE.

@@ -1,6 +1,7 @@
 //! What statements do: to the memory of their connection, to the databases, and what they answer. The same code runs on the
 //! model servers and on each client's shadow.
 
+use crate::changes::{Before, Told};
 use crate::lex::scan;
 use crate::memory::{Memory, Previous, Transaction};
 use crate::outcome::{After, Done, Outcome, Outside};
@@ -46,6 +47,7 @@ pub fn run(
             parse(tokens)
         };
         let before = memory.previous;
+        let untold = Before::of(memory);
         let mentions_user_variables = tokens
             .iter()
             .any(|t| matches!(t, crate::lex::Token::User(_)));
@@ -77,6 +79,7 @@ pub fn run(
             writes,
             mentions_user_variables,
             asks: asks_of_previous(&statement),
+            told: untold.told(memory, &statement),
             after: After::of(memory),
         });
         if failed {
@@ -92,17 +95,18 @@ pub fn run(
             writes: false,
             mentions_user_variables: false,
             asks: false,
+            told: Told::default(),
             after: After::of(memory),
         });
     }
     done
 }
 
-struct Execution<'a> {
-    memory: &'a mut Memory,
+pub struct Execution<'a> {
+    pub memory: &'a mut Memory,
     outside: &'a mut dyn Outside,
-    before: Previous,
-    tag: u32,
+    pub before: Previous,
+    pub tag: u32,
     parameters: &'a [String],
 }
 
@@ -110,8 +114,13 @@ impl Execution<'_> {
     fn statement(&mut self, statement: &Statement) -> Result<Outcome, u16> {
         match statement {
             Statement::Select(select) => return self.select(select),
-            Statement::Write => {
+            Statement::Write | Statement::Audited => {
                 self.touch_table(true)?;
+                if *statement == Statement::Audited {
+                    // Its trigger.
+                    let zone = format!("+0{}:00", self.tag % 10);
+                    self.memory.variables.insert("time_zone".to_owned(), zone);
+                }
                 let id = self.outside.next_insert_id();
                 self.memory.insert_id = id;
                 self.add_row();
@@ -404,7 +413,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    fn value(&mut self, value: &Value) -> Result<String, u16> {
+    pub fn value(&mut self, value: &Value) -> Result<String, u16> {
         Ok(match value {
             // What a text means hangs on the character set in which it came, unless it is ASCII.
             Value::Text(text) if text.is_ascii() => String::from_utf8_lossy(text).into_owned(),
@@ -441,37 +450,6 @@ impl Execution<'_> {
             // One marker a statement is all that the model needs.
             Value::Marker => self.parameters.join(","),
             Value::Call(name, arguments) => self.call(name, arguments)?,
-        })
-    }
-
-    fn call(&mut self, name: &str, arguments: &[Value]) -> Result<String, u16> {
-        let argument = match arguments.first() {
-            Some(value) => self.value(value)?,
-            None => String::new(),
-        };
-        Ok(match name {
-            // Atlas's answer in the place of a question.
-            "if" => match arguments.get(1) {
-                Some(value) => self.value(value)?,
-                None => return Err(1064),
-            },
-            "last_insert_id" => self.memory.insert_id.to_string(),
-            "found_rows" => self.before.rows.to_string(),
-            "row_count" => self.before.affected.to_string(),
-            "get_lock" => {
-                self.memory.locks.insert(argument);
-                "1".to_owned()
-            }
-            "release_lock" => {
-                let held = self.memory.locks.remove(&argument);
-                if held { "1" } else { "NULL" }.to_owned()
-            }
-            "database" => self
-                .memory
-                .schema
-                .clone()
-                .unwrap_or_else(|| "NULL".to_owned()),
-            _ => return Err(1305),
         })
     }
 }

@@ -133,8 +133,10 @@ impl World {
                 let all = reaction.bytes.len();
                 self.back_links[b].down.breaks_after = Some(self.rng.between(0, all));
             }
-            // To COM_STATISTICS any text is an answer.
-            4 if !reaction.bytes.is_empty() && payload.first() != Some(&9) => {
+            // To COM_STATISTICS any text is an answer, and to COM_FIELD_LIST and COM_STMT_FETCH the beginning of one.
+            4 if !reaction.bytes.is_empty()
+                && !matches!(payload.first(), Some(0x04 | 0x09 | 0x1c)) =>
+            {
                 let gives_rows = matches!(payload.first(), Some(0x03 | 0x17));
                 reaction.bytes = malformed(&mut self.rng, gives_rows);
                 reaction.close = self.rng.one_in(2);

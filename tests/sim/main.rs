@@ -25,9 +25,11 @@
 
 mod answer;
 mod backends;
+mod changes;
 mod client;
 mod command;
 mod engine;
+mod functions;
 mod greeter;
 mod hosts;
 mod lex;

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use atlas::wire::Status;
 
+use crate::changes::Told;
 use crate::lex::Reading;
 
 /// Whose habits the servers of a world have.
@@ -49,6 +50,10 @@ pub struct Memory {
     pub named: BTreeMap<String, Vec<u8>>,
     pub prepared: BTreeMap<u32, Prepared>,
     pub prepared_count: u32,
+    /// It was made to tell of all changes.
+    pub tracks: bool,
+    /// What it has not told of yet.
+    pub untold: Told,
 }
 
 /// An open transaction.
@@ -157,6 +162,8 @@ impl Memory {
             named: BTreeMap::new(),
             prepared: BTreeMap::new(),
             prepared_count: 0,
+            tracks: false,
+            untold: Told::default(),
         };
         for (name, value) in VARIABLES {
             memory.variables.insert(name.to_owned(), value.to_owned());

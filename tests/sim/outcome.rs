@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use atlas::wire::Status;
 
+use crate::changes::Told;
 use crate::memory::{Flavour, Memory};
 use crate::statement::{Statement, leaves_warnings};
 
@@ -93,6 +94,8 @@ pub struct Done {
     pub mentions_user_variables: bool,
     /// It asks about the statement before it, wherever that ran and whatever has been set since.
     pub asks: bool,
+    /// What the server tells of it.
+    pub told: Told,
     /// The session behind it.
     pub after: After,
 }

@@ -38,7 +38,7 @@ pub fn prepare(
     }
     let uses_tables = match &statement {
         Statement::Select(select) => select.from.is_some(),
-        Statement::Write | Statement::Load => true,
+        Statement::Write | Statement::Audited | Statement::Load => true,
         _ => false,
     };
     if found.is_err() || (is_mysql || uses_tables) && !asks_of_previous(&statement) {
@@ -250,6 +250,7 @@ impl ServerConn {
                 error: None,
                 cursor: true,
                 status: memory.status(),
+                state: b"",
             });
         }
         // The prepare gave the definitions.
@@ -272,7 +273,7 @@ fn asks_for_preparation(
         return false;
     };
     let opens_tables = match parse(tokens) {
-        Statement::Write => true,
+        Statement::Write | Statement::Audited => true,
         Statement::Select(select) => select.from.is_some(),
         _ => false,
     };

@@ -229,7 +229,7 @@ impl World {
                     self.after(delay, Event::TlsReady(place));
                 }
                 Output::Denied => self.deferred.push_back(Deferred::Denied { client: place }),
-                Output::LoggedIn(_) | Output::CloseClient => {}
+                Output::LoggedIn(_) | Output::Unseen | Output::CloseClient => {}
                 Output::Kill { id, query_only } => {
                     assert!(!query_only, "no script kills statements only");
                     let found = self.fronts.iter().position(|other| {

@@ -2,7 +2,7 @@
 
 use atlas::wire::{
     Capabilities, ColumnDef, EofPacket, ErrPacket, Header, MAX_PAYLOAD, OkPacket, PrepareOk,
-    Reader, Status,
+    Reader, StateChange, Status,
 };
 
 /// Cuts the stream into packets and checks their numbers.
@@ -318,6 +318,12 @@ impl Parser {
                     return Err(
                         "the flag of a state block without the block, or the reverse".into(),
                     );
+                }
+                for change in ok.changes() {
+                    // Of more the server told Atlas only.
+                    if !matches!(change, Ok(StateChange::Schema(_))) {
+                        return Err(format!("the client is told of {change:?}"));
+                    }
                 }
                 self.parts.push(Part::Ok {
                     affected: ok.affected,

@@ -204,6 +204,9 @@ impl View<'_> {
         if self.rng.one_in(400) {
             return format!("INSERT INTO t VALUES ('{}')", "x".repeat(1_200_000));
         }
+        if self.rng.one_in(30) {
+            return "INSERT INTO audited VALUES (1)".to_owned();
+        }
         self.rng
             .pick(&[
                 "INSERT INTO t(v) VALUES (1)",
@@ -313,6 +316,12 @@ impl View<'_> {
             "SELECT GET_LOCK('l', 0)",
             "SELECT RELEASE_LOCK('l')",
             "CALL p()",
+            // Behind rows an EOF packet tells of nothing.
+            if self.caps.contains(Capabilities::DEPRECATE_EOF) {
+                "SELECT stored()"
+            } else {
+                "CALL p()"
+            },
         ])
     }
 
@@ -381,6 +390,7 @@ impl View<'_> {
             "SELECT ? FROM t FOR UPDATE",
             "INSERT INTO t(v) VALUES (?)",
             "UPDATE t SET v = 3",
+            "INSERT INTO audited VALUES (?)",
             "SET @a = ?",
             "SET @b = 2",
             "SET time_zone = '+03:00'",

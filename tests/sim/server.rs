@@ -6,6 +6,7 @@ use atlas::wire::{
 };
 
 use crate::answer::{Answer, Echo, Rows};
+use crate::changes::{Setup, Told};
 use crate::engine::{loaded, run};
 use crate::greeter::Greeter;
 use crate::memory::{Memory, OF_A_COMMAND};
@@ -158,7 +159,7 @@ impl ServerConn {
                     answer.ok(&OkPacket {
                         status: memory.status(),
                         info: b"init",
-                        state: &schema_block(&name),
+                        state: &Told::default().block(Some(&name)),
                         ..OkPacket::default()
                     });
                 } else {
@@ -188,6 +189,7 @@ impl ServerConn {
                 error: None,
                 cursor: false,
                 status: memory.status(),
+                state: b"",
             }),
             Command::ProcessKill => answer.error(1094, "Unknown thread id"),
             Command::Debug => answer.eof(memory.status()),
@@ -255,6 +257,7 @@ impl ServerConn {
             writes: true,
             mentions_user_variables: false,
             asks: false,
+            told: Told::default(),
             after: After::of(memory),
         };
         let mut answer = Answer::new(next_seq, self.caps);
@@ -270,6 +273,13 @@ impl ServerConn {
         if let Some(id) = login_charset(text) {
             memory.set_names(crate::memory::charset_of(id), None);
             return answer.plain_ok(memory.status(), "");
+        }
+        match Setup::of(memory, text) {
+            Some(Setup::Ok) => return answer.plain_ok(memory.status(), ""),
+            Some(Setup::Row(values)) => {
+                return answer.row(&values.map(str::to_owned), memory.status());
+            }
+            None => {}
         }
         if text == b"SHOW WARNINGS" {
             // Asked by Atlas, which keeps the answer; the client's own has a tag.
@@ -303,7 +313,8 @@ impl ServerConn {
         name: &[u8],
         definitions_known: bool,
     ) {
-        let memory = self.memory.as_ref().expect("logged in");
+        let memory = self.memory.as_mut().expect("logged in");
+        let mut untold = std::mem::take(&mut memory.untold);
         for (index, one) in done.iter().enumerate() {
             let more = if index + 1 < done.len() {
                 Status::MORE_RESULTS
@@ -324,6 +335,7 @@ impl ServerConn {
             });
             let echo =
                 |value: &str| Echo::of(&one.after, one.tag, execution, self.backend, value).text();
+            untold.merge(&one.told);
             match &one.outcome {
                 Outcome::Ok {
                     affected,
@@ -341,24 +353,35 @@ impl ServerConn {
                         status: status | dropped,
                         warnings: 0,
                         info: echo("").as_bytes(),
-                        state: &schema_block(memory.schema.as_deref().unwrap_or("")),
+                        state: &std::mem::take(&mut untold)
+                            .block(Some(memory.schema.as_deref().unwrap_or(""))),
                     });
                 }
                 Outcome::Rows {
                     rows,
                     value,
                     error_after,
-                } => answer.rows(&Rows {
-                    format,
-                    name,
-                    value: echo(value).as_bytes(),
-                    count: *rows,
-                    definitions: !definitions_known,
-                    eof_without_definitions: estate.rng.one_in(2),
-                    error: error_after.map(|_| (1242, echo(""))),
-                    cursor: false,
-                    status,
-                }),
+                } => {
+                    let tells =
+                        error_after.is_none() && self.caps.contains(Capabilities::DEPRECATE_EOF);
+                    let state = if tells {
+                        std::mem::take(&mut untold).block(None)
+                    } else {
+                        Vec::new()
+                    };
+                    answer.rows(&Rows {
+                        format,
+                        name,
+                        value: echo(value).as_bytes(),
+                        count: *rows,
+                        definitions: !definitions_known,
+                        eof_without_definitions: estate.rng.one_in(2),
+                        error: error_after.map(|_| (1242, echo(""))),
+                        cursor: false,
+                        status,
+                        state: &state,
+                    })
+                }
                 Outcome::File if self.caps.contains(Capabilities::LOCAL_FILES) => {
                     answer.packet(&[b"\xfbfile ", one.tag.to_string().as_bytes()].concat());
                     self.file = Some((one.tag, answer.seq));
@@ -367,6 +390,7 @@ impl ServerConn {
                 Outcome::Error(code) => answer.error(*code, &echo("")),
             }
         }
+        self.memory.as_mut().expect("logged in").untold = untold;
     }
 }
 
@@ -388,12 +412,4 @@ fn own_question(memory: &Memory, text: &[u8]) -> Option<Vec<String>> {
         _ => return None,
     };
     Some(values.to_vec())
-}
-
-/// The session-state block that says what the schema is now.
-fn schema_block(schema: &str) -> Vec<u8> {
-    let name_len = u8::try_from(schema.len()).expect("a short name");
-    let mut block = vec![1, name_len + 1, name_len];
-    block.extend_from_slice(schema.as_bytes());
-    block
 }

@@ -8,6 +8,8 @@ pub enum Statement {
     Select(Select),
     /// INSERT, UPDATE, DELETE, REPLACE of base tables.
     Write,
+    /// A write whose trigger sets a variable.
+    Audited,
     /// LOAD DATA LOCAL.
     Load,
     Begin {
@@ -128,7 +130,7 @@ pub fn nature(statement: &Statement) -> (bool, bool) {
                 Value::Call(name, _) => {
                     matches!(
                         name.as_str(),
-                        "get_lock" | "release_lock" | "last_insert_id"
+                        "get_lock" | "release_lock" | "last_insert_id" | "stored"
                     )
                 }
                 Value::Assign(..) => true,
@@ -138,6 +140,7 @@ pub fn nature(statement: &Statement) -> (bool, bool) {
         }
         Statement::ShowWarnings | Statement::Bogus => (false, false),
         Statement::Write
+        | Statement::Audited
         | Statement::Load
         | Statement::CreateTable(_)
         | Statement::CreateDatabase(_)
@@ -203,6 +206,7 @@ impl Parser<'_> {
         let first = self.word()?;
         Some(match first.as_str() {
             "select" => return self.select(),
+            "insert" if self.is("into") && self.is("audited") => Statement::Audited,
             "insert" | "update" | "delete" | "replace" => Statement::Write,
             "load" => Statement::Load,
             "begin" => Statement::Begin { read_only: false },

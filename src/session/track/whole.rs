@@ -87,7 +87,8 @@ impl Tracker {
             }
             _ => return None,
         };
-        if end.status.contains(Status::MORE_RESULTS) {
+        let changes = self.reads_changes && end.status.contains(Status::SESSION_STATE_CHANGED);
+        if changes || end.status.contains(Status::MORE_RESULTS) {
             return None;
         }
         self.state = State::End;

@@ -34,6 +34,9 @@ impl Scanner<'_> {
 
     pub(super) fn block_comment(&mut self, start: usize) {
         let body = start + 2;
+        if self.sql.get(body) == Some(&b'+') {
+            self.found |= Traits::FOR_ITSELF;
+        }
         match version::version(self.rest(body), &self.d) {
             None => match comment_end(self.rest(body)) {
                 Some(len) => {

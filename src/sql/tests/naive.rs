@@ -308,6 +308,9 @@ impl<'a> Naive<'a> {
         let mariadb = self.d.server == Server::MariaDb;
         let own = mariadb && self.starts(self.at, b"M!");
         if !own && !self.starts(self.at, b"!") {
+            if self.starts(self.at, b"+") {
+                self.found |= Traits::FOR_ITSELF;
+            }
             return self.close_comment();
         }
         self.at += if own { 2 } else { 1 };

@@ -217,7 +217,10 @@ fn b015_set_statement_is_what_it_runs() {
         "SET STATEMENT max_statement_time=25 FOR UPDATE t SET v=11",
         &MARIADB,
     );
-    assert_eq!((update.kind, update.traits), (Kind::Write, Traits::NONE));
+    assert_eq!(
+        (update.kind, update.traits),
+        (Kind::Write, Traits::FOR_ITSELF)
+    );
 }
 
 #[test]
