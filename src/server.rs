@@ -21,7 +21,7 @@ use mio::{Poll, Waker};
 
 use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
-use crate::control::{Checks, Desk, Loaded, admin, http, notices, notify, read_tls, signal};
+use crate::control::{Checks, Desk, Loaded, admin, http, notices, notify, read_tls, roles, signal};
 use crate::pool::Offer;
 use crate::shard;
 use crate::snapshot::Snapshot;
@@ -133,6 +133,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
         admin::start(listener, shared.clone(), desk.clone(), forced.clone())?;
     }
     notices::start(shared.clone(), desk.clone())?;
+    roles::start(desk.clone())?;
     signal::start(shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
     let mut unix = Some(bound.unix);
@@ -219,9 +220,17 @@ fn first_checks(shared: &Shared, checks: &Checks) -> io::Result<()> {
     let live = shared.live();
     let deadline =
         Instant::now() + live.snapshot.config.monitor.timeout + Duration::from_millis(500);
-    while !checks.first_round_is_over() && Instant::now() < deadline {
+    let roles_are_known = || {
+        let live = shared.live();
+        live.snapshot
+            .groups
+            .iter()
+            .all(|group| group.primary.is_some())
+    };
+    while !(checks.first_round_is_over() && roles_are_known()) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));
     }
+    let live = shared.live();
     for group in &live.snapshot.groups {
         let has_answered = |host| live.hosts.get(host).facts().is_some();
         if !group.primary.is_some_and(has_answered) {

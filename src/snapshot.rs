@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::auth::{Plugin, Secret};
-use crate::config::{self, Causal, Config, GroupConfig, HostAddress, NoReplica, ReadFrom};
+use crate::config::{
+    self, Causal, Config, GroupConfig, HostAddress, NoReplica, ReadFrom, Topology,
+};
 use crate::pool::HostId;
 use crate::shard::Placement;
 
@@ -197,8 +199,8 @@ impl Snapshot {
             .map(|replica| (self.add_host(&replica.address, place), replica.weight))
             .collect();
         let (primary, replicas) = match roles.0.get(&config.name) {
-            None => (Some(configured), listed),
-            Some(roles) => {
+            None if config.topology == Topology::Fixed => (Some(configured), listed),
+            roles => {
                 let is = |host: &HostId, address: &HostAddress| {
                     self.hosts[host.index()].address == *address
                 };
@@ -206,6 +208,9 @@ impl Snapshot {
                 if !all.iter().any(|(host, _)| *host == configured) {
                     all.insert(0, (configured, config.primary.weight));
                 }
+                // Nothing has been seen of the servers yet.
+                let nothing = GroupRoles::default();
+                let roles = roles.unwrap_or(&nothing);
                 let primary = roles
                     .primary
                     .as_ref()

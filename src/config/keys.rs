@@ -92,7 +92,7 @@ pub const KEYS: &[Key] = &[
     key("groups.replicas", "[]", Yes, "the replicas, each an address or a table of the next two keys"),
     key("groups.replicas.address", "", Yes, "address of a replica"),
     key("groups.replicas.weight", "1", Yes, "its share of the reads, 1 to 1000"),
-    key("groups.topology", r#""fixed""#, AsDefault, "`fixed`, or `follow` to read roles from the servers"),
+    key("groups.topology", r#""fixed""#, Yes, "`fixed`, or `follow` to read roles from the servers"),
     key("groups.max_lag", r#""10s""#, Yes, "a replica further behind serves no reads; `0s` to not look at replication"),
     key("groups.no_replica", r#""primary""#, Yes, "what a read does when no replica may serve it: go to the `primary`, or `error`"),
     key("groups.primary_wait", r#""10s""#, Yes, "how long a write waits for a primary"),

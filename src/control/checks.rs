@@ -4,11 +4,13 @@
 use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::names::Names;
 use super::probe::Prober;
+use super::roles::Looked;
 use crate::config::HostAddress;
 use crate::pool::{HostId, Offer};
 use crate::snapshot::{Group, HostEntry};
@@ -24,7 +26,13 @@ pub struct Checks {
     checked: Mutex<HashSet<HostId>>,
     /// Hosts whose first check has ended, well or not.
     pub(super) first_round: AtomicUsize,
+    /// Where checks tell what they saw.
+    pub(super) looks: SyncSender<Looked>,
+    told: Mutex<Option<Receiver<Looked>>>,
 }
+
+/// Checks that have ended and were not looked at yet. Whoever finds it full waits.
+const LOOKS_MAX: usize = 1024;
 
 impl Checks {
     /// Starts a thread for each host.
@@ -32,12 +40,15 @@ impl Checks {
     /// # Errors
     /// A thread could not be started.
     pub fn start(shared: &Arc<Shared>) -> io::Result<Arc<Self>> {
+        let (looks, told) = sync_channel(LOOKS_MAX);
         let checks = Arc::new(Self {
             shared: shared.clone(),
             names: Names::default(),
             start: Instant::now(),
             checked: Mutex::default(),
             first_round: AtomicUsize::new(0),
+            looks,
+            told: Mutex::new(Some(told)),
         });
         checks.follow()?;
         Ok(checks)
@@ -65,6 +76,19 @@ impl Checks {
             checked.insert(host);
         }
         Ok(())
+    }
+
+    /// What checks tell of what they saw. Once.
+    pub(super) fn take_looks(&self) -> Option<Receiver<Looked>> {
+        self.told
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Control's clock.
+    pub(super) fn moment(&self) -> Duration {
+        self.start.elapsed()
     }
 
     /// Whether every host was checked once.

@@ -13,10 +13,11 @@ use super::certificates::read_tls;
 use super::checks::{Checks, publish_offer};
 use super::events::Events;
 use super::load::{LoadError, Loaded, load_file, load_text};
-use crate::config::{Difference, diff};
-use crate::pool::HostId;
+use super::roles::Watch;
+use crate::config::{Config, Difference, Topology, diff};
+use crate::pool::{Freshness, HostId};
 use crate::snapshot::{GroupRoles, Roles, Snapshot, TooMany};
-use crate::worker::{Live, Shared};
+use crate::worker::{Live, Shared, Tls};
 
 /// Workers take up what is in force within microseconds, unless the machine stalls; who waits for them waits so long at most.
 const APPLIED_WITHIN: Duration = Duration::from_secs(5);
@@ -28,6 +29,8 @@ pub struct Desk {
     path: PathBuf,
     events: Events,
     state: Mutex<State>,
+    /// What the servers' roles are seen to be. Taken before `state`.
+    watch: Mutex<Watch>,
 }
 
 struct State {
@@ -91,6 +94,7 @@ impl Desk {
                 text: loaded.text,
                 roles: Roles::default(),
             }),
+            watch: Mutex::default(),
         }
     }
 
@@ -143,40 +147,37 @@ impl Desk {
         outcome
     }
 
-    /// Gives the hosts of a group other roles than the configuration (none: those of the configuration again). When it returns, no
-    /// worker sends a write to the primary of before, and the new one may get them. `why` is told.
+    /// Gives the hosts of a group these roles, if they have others. When it returns, no worker sends a write to the primary of
+    /// before, and the new one may get them.
     ///
     /// # Errors
     /// Nothing has changed, and why.
-    pub fn set_roles(
-        &self,
-        who: &str,
-        why: &str,
-        group: &str,
-        roles: Option<GroupRoles>,
-    ) -> Result<u64, Refused> {
+    pub(super) fn put_roles(&self, group: &str, roles: GroupRoles) -> Result<(), Refused> {
         let mut state = self.lock();
         let live = self.shared.live();
-        if !live
-            .snapshot
-            .groups
-            .iter()
-            .any(|known| known.name == group && !known.is_gone)
-        {
-            return Err(Refused::Request(format!("there is no group {group}")));
+        if state.roles.0.get(group) == Some(&roles) {
+            return Ok(());
         }
         let mut next = state.roles.clone();
-        match roles {
-            Some(roles) => next.0.insert(group.to_owned(), roles),
-            None => next.0.remove(group),
-        };
+        next.0.insert(group.to_owned(), roles);
         let config = live.snapshot.config.clone();
         let snapshot = live.snapshot.next(config, &next).map_err(Refused::Keys)?;
-        let version = self.publish(&live, snapshot)?;
+        self.publish(&live, snapshot, live.tls.clone());
         state.roles = next;
-        self.events
-            .record(who, "primary", format!("group {group}: {why}"));
-        Ok(version)
+        Ok(())
+    }
+
+    pub(super) fn checks(&self) -> &Checks {
+        &self.checks
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(super) fn watch(&self) -> MutexGuard<'_, Watch> {
+        // What was seen is seen again at the next look.
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a host out, so that it gets no new work and its connections close as they become free, or takes it back in. Returns
@@ -192,10 +193,8 @@ impl Desk {
             // The same once more, so that every worker looks at what it has.
             let config = live.snapshot.config.clone();
             let next = live.snapshot.next(config, &_state.roles);
-            if let Ok(snapshot) = next
-                && let Err(error) = self.publish(&live, snapshot)
-            {
-                log::error!("{error}");
+            if let Ok(snapshot) = next {
+                self.publish(&live, snapshot, live.tls.clone());
             }
             let word = if offline { "offline" } else { "online" };
             self.events
@@ -232,16 +231,13 @@ impl Desk {
             .map(ToString::to_string)
             .collect();
         let level = loaded.config.log.level;
-        let mut roles = state.roles.clone();
-        let groups = &loaded.config.groups;
-        roles
-            .0
-            .retain(|name, _| groups.iter().any(|group| group.name == *name));
+        let roles = roles_after(&state.roles, &live.snapshot, &loaded.config);
         let snapshot = live
             .snapshot
             .next(loaded.config, &roles)
             .map_err(Refused::Keys)?;
-        let version = self.publish(&live, snapshot)?;
+        let tls = read_tls(&snapshot).map_err(Refused::Tls)?;
+        let version = self.publish(&live, snapshot, Arc::new(tls));
         log::set_max_level(level.into());
         state.text = loaded.text;
         state.roles = roles;
@@ -254,8 +250,7 @@ impl Desk {
 
     /// Puts a snapshot in force. No two hosts of a group lead at any moment: the one before has ceased to, in the eyes of every
     /// worker, when the next one begins.
-    fn publish(&self, before: &Live, snapshot: Snapshot) -> Result<u64, Refused> {
-        let tls = read_tls(&snapshot).map_err(Refused::Tls)?;
+    fn publish(&self, before: &Live, snapshot: Snapshot, tls: Arc<Tls>) -> u64 {
         let version = snapshot.version;
         let next = Arc::new(before.next(snapshot, tls, self.shared.mailboxes.len()));
         let mut has_demoted = false;
@@ -270,6 +265,10 @@ impl Desk {
             if host.leads() && !next.snapshot.leads(id) {
                 host.set_leads(false);
                 host.retire_connections();
+                // It may follow nobody yet, so that it is fresh no longer: a check tells.
+                if asks_for_lag(&next, id) {
+                    host.set_freshness(Freshness::Unknown);
+                }
                 has_demoted = true;
             } else if was_used && (!is_used || is_reached_otherwise(before, &next, id)) {
                 host.retire_connections();
@@ -282,11 +281,13 @@ impl Desk {
         for host in next.present() {
             next.hosts.get(host).set_leads(next.snapshot.leads(host));
         }
+        // Those who wait for a primary look again.
+        self.shared.announce();
         if let Err(error) = self.checks.follow() {
             log::error!("cannot start the checks of a server: {error}");
         }
         publish_offer(&self.shared);
-        Ok(version)
+        version
     }
 
     fn await_applied(&self, version: u64) {
@@ -329,6 +330,40 @@ impl Desk {
         // What is held is replaced by whole values after everything that can fail.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Who has which role under another configuration: what the servers were seen to be stays, where it is still asked for.
+fn roles_after(roles: &Roles, before: &Snapshot, config: &Config) -> Roles {
+    let mut next = Roles::default();
+    for group in config
+        .groups
+        .iter()
+        .filter(|g| g.topology == Topology::Follow)
+    {
+        let known = before
+            .groups
+            .iter()
+            .find(|known| known.name == group.name && !known.is_gone);
+        let as_it_was = || {
+            let primary = known?.primary?;
+            Some(GroupRoles {
+                primary: Some(before.hosts[primary.index()].address.clone()),
+                fenced: Vec::new(),
+            })
+        };
+        if let Some(roles) = roles.0.get(&group.name).cloned().or_else(as_it_was) {
+            next.0.insert(group.name.clone(), roles);
+        }
+    }
+    next
+}
+
+/// Whether anybody wants to know how far the host is behind, should it be a replica.
+fn asks_for_lag(live: &Live, host: HostId) -> bool {
+    let entry = live.snapshot.hosts.get(host.index());
+    entry
+        .and_then(|entry| live.snapshot.groups.get(entry.group))
+        .is_some_and(|group| !group.config.max_lag.is_zero())
 }
 
 /// Connections to the host are made otherwise than before.

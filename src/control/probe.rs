@@ -4,8 +4,10 @@
 
 mod connection;
 mod link;
+mod part;
 mod replication;
 pub(super) mod settings;
+mod tell;
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,13 +16,14 @@ use std::sync::atomic::Ordering;
 
 use std::time::{Duration, Instant};
 
-use self::connection::{Connection, Findings, Target};
+use self::connection::{Connection, Findings, Questions, Target};
 use super::checks::{Checks, publish_offer};
 use super::names::Name;
-use crate::config::{HostAddress, MonitorConfig, NoReplica};
+use super::roles::Looked;
+use crate::config::{HostAddress, MonitorConfig, Topology};
 use crate::pool::{
-    Change, Freshness, Health, Host, HostId, LagGate, LagPolicy, Outcome, Pace, Ramp, Replication,
-    ServerFacts,
+    Change, Freshness, Health, Host, HostId, LagGate, LagPolicy, Look, Outcome, Pace, Ramp,
+    Replication, ServerFacts, Sight,
 };
 use crate::snapshot::{Group, HostEntry};
 use crate::worker::{Live, is_exhaustion};
@@ -70,6 +73,11 @@ impl From<&str> for Fault {
 /// Server shutdown in progress: the one refusal that says something of the server.
 const SHUTDOWN: u16 = 1053;
 
+/// Between the starts of two checks at least.
+const PAUSE: Duration = Duration::from_millis(20);
+/// While roles are in question, so many checks are made in an interval.
+const HASTE: u32 = 5;
+
 pub(super) struct Prober {
     checks: Arc<Checks>,
     /// What this round goes by.
@@ -83,6 +91,8 @@ pub(super) struct Prober {
     health: Health,
     gate: LagGate,
     ramp: Ramp,
+    /// It was the primary at the last check.
+    has_led: bool,
     /// Whether it could serve after the last check.
     could_serve: bool,
     /// The log has the refusal of the account already.
@@ -108,6 +118,7 @@ impl Prober {
             health: Health::default(),
             gate: LagGate::default(),
             ramp: Ramp::default(),
+            has_led: false,
             could_serve: true,
             is_refused: false,
             is_hidden: false,
@@ -125,14 +136,31 @@ impl Prober {
                 }
                 return;
             }
+            let begun = self.moment();
             let outcome = self.check();
-            self.note(outcome);
+            self.note(outcome, begun);
             if std::mem::take(&mut is_first) {
                 self.checks.first_round.fetch_add(1, Ordering::Release);
             }
             // From start to start: a check that takes its whole time puts off no other.
             let next = started + self.health.next(&self.pace(), random());
-            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            self.rest(started, next);
+        }
+    }
+
+    /// Waits for the next check: until the moment that is due, or somebody asks for one. Failures that come in by the hundred
+    /// ask by the hundred.
+    fn rest(&self, started: Instant, next: Instant) {
+        std::thread::sleep((started + PAUSE).saturating_duration_since(Instant::now()));
+        let left = next.saturating_duration_since(Instant::now());
+        let left = if self.published().standing.is_hasty() {
+            left.min(self.monitor().interval / HASTE)
+        } else {
+            left
+        };
+        match self.live.gates.get(self.host.index()) {
+            Some(gate) => gate.bell.wait(left),
+            None => std::thread::sleep(left),
         }
     }
 
@@ -151,7 +179,8 @@ impl Prober {
         }
         let group = &self.group().config;
         // The primary is not behind itself.
-        let is_asked = !self.live.snapshot.leads(self.host) && !group.max_lag.is_zero();
+        let leads = self.live.snapshot.leads(self.host);
+        let is_asked = !leads && !group.max_lag.is_zero();
         let policy = LagPolicy {
             max: group.max_lag,
             is_strict: group.is_max_lag_given,
@@ -162,11 +191,14 @@ impl Prober {
             self.published().set_lag(None);
         }
         self.lag_policy = is_asked.then_some(policy);
+        if std::mem::replace(&mut self.has_led, leads) && !leads {
+            self.gate = LagGate::of_former_primary();
+        }
     }
 
     /// Control's clock.
     fn moment(&self) -> Duration {
-        self.checks.start.elapsed()
+        self.checks.moment()
     }
 
     fn monitor(&self) -> &MonitorConfig {
@@ -198,13 +230,17 @@ impl Prober {
         self.live.hosts.get(self.host)
     }
 
-    fn note(&mut self, outcome: Result<Findings, Fault>) {
+    fn note(&mut self, outcome: Result<Findings, Fault>, begun: Duration) {
         let could_serve = self.could_serve && self.published().may_serve();
         match outcome {
             Ok(findings) => {
                 self.is_refused = false;
+                // One that is about to be the primary, or to be fenced, is asked as a replica for the last time.
+                let follows = self.group().config.topology == Topology::Follow;
+                let is_replica = !follows || !findings.sight.claims();
+                self.tell_roles(Look::Answered(findings.sight), begun);
                 // First how fresh it is: one that comes back is to be known for what it is when the first read looks.
-                self.note_replication(findings.replication);
+                self.note_replication(findings.replication.filter(|_| is_replica));
                 self.answered();
             }
             Err(Fault::Refused { code, message }) if code != SHUTDOWN => {
@@ -215,17 +251,45 @@ impl Prober {
                         self.address()
                     );
                 }
+                self.tell_roles(Look::Answered(Sight::default()), begun);
                 self.note_replication(Some((Replication::Hidden, told)));
                 self.answered();
             }
             Err(Fault::Ours(why)) => log::warn!("cannot check {}: {why}", self.address()),
-            Err(Fault::Refused { message: why, .. } | Fault::Down(why)) => self.failed(&why),
+            Err(Fault::Refused { message: why, .. } | Fault::Down(why)) => {
+                self.tell_roles(Look::Silent, begun);
+                self.failed(&why);
+            }
         }
         let may_serve = self.published().may_serve();
         let share = self.ramp.note(may_serve, could_serve);
         self.published().set_share(share);
         if std::mem::replace(&mut self.could_serve, may_serve) != may_serve {
             self.tell_of_group(may_serve);
+        }
+    }
+
+    /// Hands over what was seen of the server's role.
+    fn tell_roles(&self, look: Look, begun: Duration) {
+        let is_closed = match &look {
+            Look::Answered(sight) => {
+                sight.is_read_only == Some(true)
+                    || sight.view.as_ref().is_some_and(|view| view.is_secondary)
+            }
+            Look::Silent => false,
+        };
+        self.published().standing.set_closed(is_closed);
+        let host = self.host;
+        // Who listens has ended only when everything ends.
+        let _ = self.checks.looks.send(Looked { host, look, begun });
+    }
+
+    /// What is asked beside the settings.
+    fn questions(&self) -> Questions {
+        let follows = self.group().config.topology == Topology::Follow;
+        Questions {
+            replication: follows || self.lag_policy.is_some(),
+            group: follows,
         }
     }
 
@@ -301,75 +365,17 @@ impl Prober {
         }
     }
 
-    /// Says once that a replica does not tell how far it is behind, and what would help.
-    fn tell_of_hidden(&mut self, said: Replication, why: &str, policy: &LagPolicy) {
-        let is_hidden = match said {
-            Replication::Hidden | Replication::Absent => true,
-            Replication::Behind(_)
-            | Replication::Disconnected
-            | Replication::Stopped
-            | Replication::Silent => false,
-        };
-        if !is_hidden || std::mem::replace(&mut self.is_hidden, is_hidden) {
-            self.is_hidden = is_hidden;
-            return;
-        }
-        let consequence = if policy.is_strict {
-            "it serves no reads, because the group has a max_lag"
-        } else {
-            "it serves reads however far it is behind; with a max_lag of its own the group would keep them away"
-        };
-        let help = match (said, self.published().facts()) {
-            (Replication::Hidden, Some(facts)) => format!(
-                " (grant {} to '{}', or set max_lag = \"0s\")",
-                replication::privilege(&facts),
-                self.monitor().user
-            ),
-            _ => String::new(),
-        };
-        log::warn!(
-            "replica {} does not tell how far it is behind: {why}: {consequence}{help}",
-            self.address()
-        );
-    }
-
-    /// The last replica of a group that leaves, or the first one that comes back, decides where reads go.
-    fn tell_of_group(&self, may_serve: bool) {
-        let group = self.group();
-        let hosts = &self.live.hosts;
-        let others = group.replicas.iter().filter(|(host, _)| *host != self.host);
-        if !group.replicas.iter().any(|(host, _)| *host == self.host)
-            || others
-                .into_iter()
-                .any(|(host, _)| hosts.get(*host).may_serve())
-        {
-            return;
-        }
-        let reads = match group.no_replica {
-            NoReplica::Primary => "go to the primary",
-            NoReplica::Error => "fail",
-        };
-        if may_serve {
-            log::info!("group {} has a replica for reads again", group.name);
-        } else {
-            log::warn!(
-                "group {} has no replica that may serve reads: they {reads}",
-                group.name
-            );
-        }
-    }
-
     fn check(&mut self) -> Result<Findings, Fault> {
         let deadline = Instant::now() + self.monitor().timeout;
         let resolved = self.resolve(deadline)?;
-        let asks_replication = self.lag_policy.is_some();
+        let questions = self.questions();
         let leads_there = |connection: &Connection| {
             let peer = connection.peer.filter(|_| self.name.is_some());
             peer.is_none_or(|peer| resolved.contains(&peer))
         };
         // If it does not answer, the server may have restarted or moved: a new connection tells.
         if let Some(mut connection) = self.connection.take().filter(leads_there)
-            && let Ok(findings) = connection.examine(asks_replication, deadline)
+            && let Ok(findings) = connection.examine(questions, deadline)
         {
             self.keep(connection, &findings);
             return Ok(findings);
@@ -386,7 +392,7 @@ impl Prober {
         if let (Some(_), Some(peer)) = (&self.name, connection.peer) {
             self.move_to(peer);
         }
-        let findings = connection.examine(asks_replication, deadline)?;
+        let findings = connection.examine(questions, deadline)?;
         self.keep(connection, &findings);
         Ok(findings)
     }

@@ -280,8 +280,8 @@ impl Worker {
 
     fn tell_refusal(&mut self) {
         if std::mem::take(&mut self.write_refused) {
-            self.tell(&mut [], |session, cx, _, _, out| {
-                session.on_write_refused(cx, HostId(0), out);
+            self.tell(&mut [], |session, cx, _, client, out| {
+                session.on_write_refused(cx, HostId(0), client, out);
             });
         }
     }
@@ -383,6 +383,10 @@ impl Worker {
                 Output::OnCall { role } => assert_eq!(self.links[role as usize], Link::Ready),
                 Output::DefaultsChanged { role } => {
                     assert_eq!(self.links[role as usize], Link::Ready);
+                }
+                Output::Cut { role } => assert_eq!(self.links[role as usize], Link::Ready),
+                Output::PrimaryIsReadOnly => {
+                    assert_eq!(self.links[Role::Primary as usize], Link::Ready);
                 }
                 Output::CloseBackend { role, parting } => {
                     let _: Parting = parting;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
-use super::{Freshness, HostId, Ramp};
+use super::{Freshness, HostId, Ramp, Standing};
 use crate::sql::Server;
 use crate::wire::{Capabilities, Greeting, Status};
 
@@ -165,6 +165,8 @@ pub struct Host {
     up: AtomicBool,
     /// It is the primary of its group: a write may leave for it.
     leads: AtomicBool,
+    /// What is known of its part in its group beside that.
+    pub standing: Standing,
     /// An operator has taken it out.
     offline: AtomicBool,
     /// When it answered a check last, in milliseconds of control's clock and one more; 0 for never.
@@ -189,6 +191,7 @@ impl Host {
         Self {
             up: AtomicBool::new(true),
             leads: AtomicBool::new(false),
+            standing: Standing::default(),
             offline: AtomicBool::new(false),
             answered: AtomicU64::new(0),
             freshness: AtomicU8::new(Freshness::Fresh as u8),

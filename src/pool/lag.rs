@@ -92,6 +92,16 @@ impl Default for LagGate {
 }
 
 impl LagGate {
+    /// For a server that was the primary: one that replicates from nobody is not fresh, and falls behind more and more.
+    #[must_use]
+    pub fn of_former_primary() -> Self {
+        Self {
+            freshness: Freshness::Unknown,
+            has_replicated: true,
+            ..Self::default()
+        }
+    }
+
     /// Notes what the replica says. `primary_seen` is when the primary answered last; nothing when it never has.
     ///
     /// A replica leaves at once and comes back after `rise` good answers, with at most half the lag that is allowed: one that

@@ -8,6 +8,7 @@ mod lag;
 mod queue;
 mod shape;
 mod shelf;
+mod standing;
 mod topology;
 
 pub use breaker::{Breaker, Turn};
@@ -17,7 +18,10 @@ pub use lag::{Freshness, LagGate, LagPolicy, Replication};
 pub use queue::{Bounds, Grant, Queue, Waiter};
 pub use shape::Shape;
 pub use shelf::{Shelf, Slot};
-pub use topology::{GroupView, Identity, Look, Notice, Sight, Source, SwitchRefused, Topology};
+pub use standing::Standing;
+pub use topology::{
+    GroupView, Identity, Look, Notice, Oddity, Sight, Source, SwitchRefused, Topology,
+};
 
 /// A host's place in the snapshot's list of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -13,14 +13,15 @@
 //! ```
 //!
 //! A second server that claims while the primary does is *fenced*: no statement goes there. It may still be promoted by closing
-//! the first one. One that comes back as a claimant after it was away, or that was replaced while it did not answer, may not: its
-//! data may be of another time, so it has to be seen closed or replicating first.
+//! the first one, unless that was away before it was seen closed. One that comes back as a claimant after it was away, or that was
+//! replaced while it did not answer, may not: its data may be of another time, so it has to be seen closed or replicating first.
 
+mod asked;
 mod words;
 
 use std::time::Duration;
 
-pub use self::words::{GroupView, Identity, Look, Notice, Sight, Source, SwitchRefused};
+pub use self::words::{GroupView, Identity, Look, Notice, Oddity, Sight, Source, SwitchRefused};
 use super::HostId;
 
 /// What a server was last seen to be.
@@ -51,6 +52,8 @@ struct Member {
     /// The check that saw it claim first began then.
     claims_since: Option<Duration>,
     stance: Stance,
+    /// It may have been away just before the last look.
+    has_been_away: bool,
     is_fenced: bool,
     must_rejoin: bool,
 }
@@ -65,7 +68,7 @@ pub struct Topology {
     last: Option<HostId>,
     /// Checks that began earlier make no primary.
     since: Duration,
-    /// The last one went away without a word: a server that was fenced then is not promoted.
+    /// The last one went away, whether it came back or not: a server that was fenced then is not promoted.
     was_lost: bool,
     tied: Vec<HostId>,
     /// When something was last seen to change.
@@ -74,17 +77,16 @@ pub struct Topology {
 
 /// Checks that must have failed in a row before another server can take over.
 const LOST_AFTER: u32 = 2;
-/// Checks are made more often for so long after the last change, while the roles are in question.
-const HASTE: Duration = Duration::from_secs(60);
 
 impl Topology {
-    /// A group of which nothing has been seen. Hosts and their addresses, the configured primary first.
+    /// A group of which nothing has been seen. Hosts and their addresses, the configured primary first; and who has been the
+    /// primary so far, if there was one.
     #[must_use]
-    pub fn new(members: impl Iterator<Item = (HostId, String)>) -> Self {
+    pub fn new(members: impl Iterator<Item = (HostId, String)>, primary: Option<HostId>) -> Self {
         let mut topology = Self {
             members: Vec::new(),
-            primary: None,
-            last: None,
+            primary,
+            last: primary,
             since: Duration::ZERO,
             was_lost: false,
             tied: Vec::new(),
@@ -131,7 +133,7 @@ impl Topology {
         });
         let member = &mut self.members[at];
         member.begun = Some(begun);
-        let was_lost = member.failures >= LOST_AFTER;
+        let mut has_been_away = member.failures >= LOST_AFTER;
         match look {
             Look::Silent => {
                 if member.failures == 0 {
@@ -140,11 +142,16 @@ impl Topology {
                 member.failures = member.failures.saturating_add(1);
             }
             Look::Answered(sight) => {
+                // A short absence may have fallen between two checks.
+                has_been_away |=
+                    member.failures > 0 || (member.sight.is_some() && !sight.is_continuous);
                 member.failures = 0;
+                member.has_been_away = has_been_away;
                 member.sight = Some(sight);
             }
         }
-        if was_lost && is_led && self.stance(at) == Stance::Claims {
+        let claimed = self.members[at].stance == Stance::Claims;
+        if has_been_away && !claimed && is_led && self.stance(at) == Stance::Claims {
             self.members[at].must_rejoin = true;
         }
     }
@@ -162,40 +169,6 @@ impl Topology {
             self.changed = now;
         }
         notices
-    }
-
-    /// Makes a server the primary that an operator has named.
-    ///
-    /// # Errors
-    /// It cannot be.
-    pub fn switch_to(&mut self, host: HostId, now: Duration) -> Result<Vec<Notice>, SwitchRefused> {
-        let at = self.place(host).ok_or(SwitchRefused::NoMember)?;
-        match self.stance(at) {
-            Stance::Lost | Stance::Unknown => return Err(SwitchRefused::Silent),
-            Stance::Closed(why) => return Err(SwitchRefused::Closed(why)),
-            Stance::Follows(_) => return Err(SwitchRefused::Replicates),
-            Stance::Claims => {}
-        }
-        let mut notices = Vec::new();
-        if self.primary != Some(host) {
-            self.take_office(at, &mut notices);
-            self.changed = now;
-        }
-        Ok(notices)
-    }
-
-    /// Whether the roles are in question, so that the servers should be looked at more often.
-    #[must_use]
-    pub fn is_in_question(&self, now: Duration) -> bool {
-        let is_odd = |member: &Member| match member.stance {
-            _ if Some(member.host) == self.primary => {
-                member.failures > 0 || member.stance != Stance::Claims
-            }
-            Stance::Claims => !member.is_fenced,
-            Stance::Unknown | Stance::Lost | Stance::Closed(_) | Stance::Follows(_) => false,
-        };
-        (self.primary.is_none() || self.members.iter().any(is_odd))
-            && now.saturating_sub(self.changed) < HASTE
     }
 
     fn place(&self, host: HostId) -> Option<usize> {
@@ -293,7 +266,9 @@ impl Topology {
         self.primary = None;
         self.last = Some(host);
         self.since = now;
-        self.was_lost = false;
+        self.was_lost = self
+            .place(host)
+            .is_some_and(|at| self.members[at].has_been_away);
         notices.push(Notice::Vacated { host, why });
     }
 
@@ -452,6 +427,7 @@ impl Member {
             begun: None,
             claims_since: None,
             stance: Stance::Unknown,
+            has_been_away: false,
             is_fenced: false,
             must_rejoin: false,
         }

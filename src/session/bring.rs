@@ -81,7 +81,7 @@ impl Session {
                 let place_is_taken = out.list.iter().any(|output| {
                     matches!(output, Output::CloseBackend { role: of, .. } | Output::Release { role: of, .. } if *of == role)
                 });
-                if self.shares && !place_is_taken {
+                if self.shares && !place_is_taken && !self.attempt.asks_first {
                     let ask = self.ask(cx, role, None);
                     if let Some(known) = cx.lender.lend(&ask) {
                         self.take_up(role, known, out);

@@ -22,6 +22,8 @@ pub(super) struct Departure {
     pub(super) what: What,
     pub(super) retain: bool,
     pub(super) may_retry: bool,
+    /// See [`Running::waits`].
+    pub(super) waits: bool,
     pub(super) keeps_last: bool,
     /// What the statement of the command is called on either side.
     pub(super) names: Option<Names>,
@@ -37,6 +39,7 @@ impl Departure {
             what: What::Plain,
             retain: false,
             may_retry: false,
+            waits: false,
             keeps_last: true,
             names: None,
         }
@@ -310,6 +313,7 @@ impl Session {
         let text = text.or_else(|| spliced.clone());
         let is_read = route.role == Role::Replica;
         self.last_route = Some((route.role, route.reason));
+        let waits = !is_read && self.may_wait_for_primary(cx, statement.traits);
         let departure = Departure {
             role: route.role,
             access: if is_read { Access::Read } else { Access::Write },
@@ -325,10 +329,12 @@ impl Session {
                 },
             },
             retain: is_read
+                || waits
                 || statement
                     .traits
                     .intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION),
             may_retry: is_read && route.reason == Reason::PlainRead,
+            waits,
             keeps_last: route.reason == Reason::Follows,
             names: None,
         };
@@ -428,6 +434,7 @@ impl Session {
                     what: departure.what,
                     retained,
                     may_retry: departure.may_retry && retained > 0,
+                    waits: departure.waits && retained > 0,
                     keeps_last: departure.keeps_last,
                     names: departure.names,
                 },

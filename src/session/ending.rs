@@ -1,6 +1,7 @@
-//! What a shell asks that wants sessions to end: whether one may, and how it would be told.
+//! The end of a session: its client is gone, or a shell asks whether it may end and how it would be told.
 
-use super::{Phase, Pins, Session};
+use super::hold::Hold;
+use super::{InsertId, Link, Output, Outputs, Parting, Phase, Pins, Role, Session};
 use crate::wire::Status;
 
 impl Session {
@@ -26,5 +27,38 @@ impl Session {
     pub fn awaits_log_in(&self) -> bool {
         matches!(&self.phase, Phase::Login(login) if !login.is_denied())
             && self.awaits_backend().is_none()
+    }
+
+    /// The client's socket was closed. Whatever still runs for it is killed with its connection.
+    pub fn on_client_closed(&mut self, out: &mut Outputs) {
+        let running = self.running().map(|(role, _)| role);
+        let uploads_to = self.upload.as_ref().and_then(|upload| upload.to);
+        for role in Role::BOTH {
+            let is_busy = running == Some(role)
+                || uploads_to == Some(role)
+                || self.is_syncing(role)
+                || !matches!(self.phase, Phase::Command);
+            let is_free = self.shares && !is_busy && self.hold(role) != Hold::Held;
+            let parting = if running == Some(role) {
+                Parting::Kill
+            } else if uploads_to == Some(role) {
+                Parting::Silent
+            } else {
+                Parting::Quit
+            };
+            match std::mem::take(self.link_mut(role)) {
+                Link::Ready(mut known) if is_free => {
+                    if role == Role::Primary && self.insert_id == InsertId::OnConnection {
+                        known.insert_id = None;
+                    }
+                    out.push(Output::Release { role, known });
+                }
+                Link::Absent => {}
+                Link::Ready(_) | Link::Opening => {
+                    out.push(Output::CloseBackend { role, parting });
+                }
+            }
+        }
+        self.phase = Phase::Closed;
     }
 }

@@ -25,7 +25,7 @@ const WARNINGS_KEPT: u16 = 64;
 const WARNINGS: &[u8] = b"SHOW WARNINGS";
 
 /// Asks what would be forgotten with the connection; in this order since the question itself changes the last two.
-const ASK: &[u8] = b"SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID()";
+pub(super) const ASK: &[u8] = b"SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID()";
 
 impl Session {
     /// What ties the connection to the session between two commands.

@@ -135,6 +135,14 @@ pub enum Output {
     },
     /// Stored code changed session state on the primary's connection in a way that is not known: the session keeps it.
     Unseen,
+    /// The statement on this connection was ended by the server: it is to be asked whether it goes on, before the statement is said
+    /// again elsewhere.
+    Cut {
+        /// Which connection.
+        role: Role,
+    },
+    /// The primary has refused a statement because it is read-only: whether it still is the primary is to be looked at.
+    PrimaryIsReadOnly,
     /// Send what is queued, then close the client's socket.
     CloseClient,
     /// Kill another client of this instance, or its statement; answered by `kill_done`.

@@ -1,5 +1,6 @@
 //! Server connections that are gone: what may be tried elsewhere, what the client is told, and when it is hung up on.
 
+use super::hold::Hold;
 use super::{
     Attempt, BadReply, Cx, Fault, InsertId, Link, Output, Outputs, Parting, Phase, READ_ATTEMPTS,
     Reply, Role, Running, Session, What,
@@ -154,6 +155,12 @@ impl Session {
         })
     }
 
+    /// A read is about to be lost with its connection after it had run for a while: it takes a new one to its server, if that
+    /// goes on, to tell.
+    pub fn ask_first(&mut self) {
+        self.attempt.asks_first = true;
+    }
+
     /// A read was lost with its connection after it had run for a while, and its server goes on: somebody killed it, who would
     /// not have it run again.
     pub fn note_cut(&mut self, server: &str) {
@@ -161,26 +168,40 @@ impl Session {
         self.attempt.why = format!("replica {server} goes on, so the connection was killed");
     }
 
-    /// The last-moment check found that the connection's host is not the primary: nothing was sent.
-    pub fn on_write_refused(&mut self, cx: &Cx<'_>, host: HostId, out: &mut Outputs) {
+    /// The last-moment check found that the connection's host is not the primary: nothing was sent. The statement is looked at
+    /// again and waits for the primary, unless it has to do with something that was there only.
+    pub fn on_write_refused(
+        &mut self,
+        cx: &Cx<'_>,
+        host: HostId,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
         if self.is_closed() {
             return;
         }
+        let was_held = self.hold(Role::Primary) == Hold::Held;
         // The connection waits for what was not sent.
         out.push(Output::CloseBackend {
             role: Role::Primary,
             parting: Parting::Silent,
         });
         *self.link_mut(Role::Primary) = Link::Absent;
-        let seq = self
-            .reply
-            .take()
-            .map_or(1, |reply| reply.tracker.next_seq());
-        if self.is_mid_upload() {
+        self.note_loss(Role::Primary);
+        self.preparing = None;
+        let reply = self.reply.take();
+        if self.upload.is_some() {
+            // Part of it may have gone there before.
             return self.close(out);
         }
-        let fault = Fault::NotPrimary(host_name(cx, Some(host)));
-        self.refuse_and_close(&fault, seq, out);
+        if was_held {
+            let what = format!("{} is no longer the primary", host_name(cx, Some(host)));
+            let seq = reply.map_or(1, |reply| reply.tracker.next_seq());
+            return self.refuse_and_close(&Fault::Lost(what), seq, out);
+        }
+        if let Some(reply) = reply {
+            restore_id(&reply.command, client);
+        }
     }
 
     /// The client is in the middle of packets of its own, so that an answer would not be in turn.

@@ -29,6 +29,7 @@ mod locks;
 mod login;
 mod long;
 mod loss;
+mod moved;
 mod names;
 mod note;
 mod params;
@@ -265,6 +266,12 @@ impl Session {
         matches!(self.phase, Phase::Closed)
     }
 
+    /// Whether it waits for a connection for this place.
+    #[must_use]
+    pub fn waits_for(&self, role: Role) -> bool {
+        self.waiting == Some(role) && !self.is_closed()
+    }
+
     /// The next word is the client's.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -327,39 +334,6 @@ impl Session {
         if at > 0 {
             out.push(Output::Consume(at));
         }
-    }
-
-    /// The client's socket was closed. Whatever still runs for it is killed with its connection.
-    pub fn on_client_closed(&mut self, out: &mut Outputs) {
-        let running = self.running().map(|(role, _)| role);
-        let uploads_to = self.upload.as_ref().and_then(|upload| upload.to);
-        for role in Role::BOTH {
-            let is_busy = running == Some(role)
-                || uploads_to == Some(role)
-                || self.is_syncing(role)
-                || !matches!(self.phase, Phase::Command);
-            let is_free = self.shares && !is_busy && self.hold(role) != hold::Hold::Held;
-            let parting = if running == Some(role) {
-                Parting::Kill
-            } else if uploads_to == Some(role) {
-                Parting::Silent
-            } else {
-                Parting::Quit
-            };
-            match std::mem::take(self.link_mut(role)) {
-                Link::Ready(mut known) if is_free => {
-                    if role == Role::Primary && self.insert_id == InsertId::OnConnection {
-                        known.insert_id = None;
-                    }
-                    out.push(Output::Release { role, known });
-                }
-                Link::Absent => {}
-                Link::Ready(_) | Link::Opening => {
-                    out.push(Output::CloseBackend { role, parting });
-                }
-            }
-        }
-        self.phase = Phase::Closed;
     }
 
     /// How the shell is to log in to a server for this session.

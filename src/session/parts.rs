@@ -138,6 +138,8 @@ pub(super) struct Running {
     pub(super) retained: usize,
     /// It may be sent again elsewhere as long as no byte of its reply was passed on.
     pub(super) may_retry: bool,
+    /// Should the primary refuse it as a server that takes no writes, it can wait for the next one.
+    pub(super) waits: bool,
     /// It asks about the previous statement or is no statement, so it does not become the previous one.
     pub(super) keeps_last: bool,
     /// What the statement of the command is called on either side.
@@ -188,9 +190,15 @@ pub(super) struct Attempt {
     pub(super) force_primary: bool,
     /// So often the server has asked for the statement to be prepared again.
     pub(super) preparations: u8,
+    /// So often a primary has refused it as a server that takes no writes.
+    pub(super) refusals: u8,
     pub(super) why: String,
     /// What it has to do with the settings of session tracking.
     pub(super) settings: super::tracking::Settings,
+    /// Whether its server goes on is asked before it is said again, which takes a new connection.
+    pub(super) asks_first: bool,
+    /// The server said that it was interrupted.
+    pub(super) is_interrupted: bool,
     /// Its connection was cut while the server goes on: it is not tried again.
     pub(super) cut: bool,
 }

@@ -142,6 +142,7 @@ impl Session {
             },
             retain: is_read,
             may_retry: is_read,
+            waits: false,
             // To prepare a question about the previous statement leaves the answer as it is.
             keeps_last: is_diagnostic,
             names: None,
@@ -246,6 +247,7 @@ impl Session {
             return 0;
         }
         self.last_route = Some((role, route.reason));
+        let may_wait = self.may_wait_for_primary(cx, traits);
         let Some(server_id) = self.server_id(role, id) else {
             return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
         };
@@ -283,6 +285,7 @@ impl Session {
         }
         let is_read = role == Role::Replica;
         let repeats = statement.may_run_again();
+        let waits = !is_read && repeats && may_wait;
         let departure = Departure {
             role,
             access: if is_read { Access::Read } else { Access::Write },
@@ -294,6 +297,7 @@ impl Session {
             what: What::Execute { id, kind, traits },
             retain: is_read || repeats,
             may_retry: is_read && route.reason == Reason::PlainRead,
+            waits,
             keeps_last: route.reason == Reason::Follows,
             names: Some(Names {
                 sent: named.sent,

@@ -6,7 +6,7 @@ use super::{
     Upload, What,
 };
 use crate::sql::{Kind, Traits};
-use crate::wire::{Capabilities, Status, write_payload};
+use crate::wire::{Capabilities, Header, Status, write_payload};
 
 /// Error codes with which a server says that it or the connection is going away, not that the statement is wrong.
 const GOING_AWAY: [u16; 4] = [
@@ -18,6 +18,9 @@ const GOING_AWAY: [u16; 4] = [
 
 /// Those that answer a statement which somebody killed with its connection: it is not said again elsewhere.
 const KILLED: [u16; 2] = [1927, 3169];
+
+/// Somebody killed the statement, or, on MySQL, the server is being stopped: whether it goes on tells.
+const INTERRUPTED: u16 = 1317;
 
 /// Error codes that a replica may give where the primary would not, because it is behind or set up otherwise: a read that
 /// fails with one of them is answered by the primary, whose word counts.
@@ -101,7 +104,16 @@ impl Session {
         let role = reply.role;
         let may_retry = reply.command.may_retry;
         if reply.tracker.at_start() {
-            match reply.tracker.beginning(rest) {
+            let beginning = match reply.tracker.beginning(rest) {
+                // MySQL has described the rows by then.
+                Beginning::Other if may_retry && role == Role::Replica => error_before_rows(rest)
+                    .map_or(Beginning::Other, |code| Beginning::Error {
+                        code,
+                        in_turn: true,
+                    }),
+                other => other,
+            };
+            match beginning {
                 Beginning::Unknown => return 0,
                 // Said before the command arrived, or instead of an answer to a read.
                 Beginning::Error { code, in_turn }
@@ -118,6 +130,25 @@ impl Session {
                 Beginning::Error { code, .. } if self.may_prepare_again(code) => {
                     self.prepare_again(client, out);
                     return self.on_sync(cx, rest, client, out);
+                }
+                Beginning::Error { code, .. }
+                    if role == Role::Primary && self.may_wait(code, rest, client) =>
+                {
+                    self.await_primary(client, out);
+                    return self.on_sync(cx, rest, client, out);
+                }
+                Beginning::Error {
+                    code: INTERRUPTED, ..
+                } if may_retry && role == Role::Replica => {
+                    self.attempt.is_interrupted = true;
+                    self.ask_first();
+                    out.push(Output::Cut { role });
+                    out.push(Output::CloseBackend {
+                        role,
+                        parting: Parting::Silent,
+                    });
+                    self.on_backend_lost(cx, role, "the statement was interrupted", client, out);
+                    return rest.len();
                 }
                 Beginning::Error { code, .. }
                     if may_retry
@@ -327,6 +358,65 @@ impl Session {
         self.attempt = Attempt::default();
         if command.retained > 0 {
             out.push(Output::Consume(command.retained));
+        }
+    }
+}
+
+/// The code with which a server that is being stopped, or was told to stop the statement, ends a reply whose columns it has
+/// described and which has no row yet. All that has come is in these bytes.
+fn error_before_rows(bytes: &[u8]) -> Option<u16> {
+    let count = Header::parse(bytes).filter(|header| header.len == 1)?;
+    let columns = bytes.get(4).copied().filter(|columns| *columns < 0xfb)?;
+    let mut rest = bytes.get(4 + count.len..)?;
+    // Behind the definitions there may be an EOF.
+    for seen in 0..=u16::from(columns) + 1 {
+        let header = Header::parse(rest)?;
+        let packet = rest.get(4..4 + header.len)?;
+        if seen >= u16::from(columns)
+            && let [0xff, low, high, ..] = packet
+        {
+            let code = u16::from_le_bytes([*low, *high]);
+            return (code == INTERRUPTED || is_going_away(code)).then_some(code);
+        }
+        let is_eof = header.len == 5 && packet.first() == Some(&0xfe);
+        if seen >= u16::from(columns) && !is_eof {
+            return None;
+        }
+        rest = rest.get(4 + header.len..)?;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_behind_the_columns() {
+        let reply = |packets: &[&[u8]]| {
+            let mut bytes = Vec::new();
+            for (seq, packet) in (1..).zip(packets) {
+                write_payload(&mut bytes, seq, packet);
+            }
+            error_before_rows(&bytes)
+        };
+        let (def, eof, row) = (&b"\x03def"[..], &b"\xfe\0\0\x02\0"[..], &b"\x011"[..]);
+        let killed = &b"\xff\x25\x05#70100interrupted"[..];
+        let other = &b"\xff\x0d\x05#HY000x"[..];
+        assert_eq!(reply(&[b"\x01", def, killed]), Some(1317));
+        assert_eq!(reply(&[b"\x02", def, def, eof, killed]), Some(1317));
+        for rest in [
+            &[&b"\x01"[..], def, row, killed][..],
+            &[b"\x01", def, eof, row, killed],
+            &[b"\x01", def, eof],
+            &[b"\x01", def, other],
+            &[b"\x01", killed],
+            &[b"\x01"],
+            &[b"\0\0\0\x02\0\0\0"],
+            &[killed],
+            &[],
+        ] {
+            assert_eq!(reply(rest), None, "{rest:?}");
         }
     }
 }

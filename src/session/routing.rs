@@ -71,6 +71,9 @@ impl Session {
         kind: Kind,
         traits: Traits,
     ) -> Result<(), Fault> {
+        if self.attempt.cut && self.attempt.is_interrupted {
+            return Err(Fault::Interrupted);
+        }
         if self.attempt.cut {
             return Err(Fault::Lost(self.attempt.why.clone()));
         }

@@ -201,6 +201,9 @@ impl Session {
                 ) {
                     self.is_to_begin &= was != Some(Said::Begin);
                     self.synced(role, out);
+                } else if self.retired[role as usize] {
+                    // Given up before the command is looked at again.
+                    self.is_done = true;
                 }
             }
         }

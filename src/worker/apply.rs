@@ -24,13 +24,25 @@ impl Worker {
         self.shelves
             .resize_with(self.live.hosts.len(), Shelf::default);
         self.grants.resize(self.live.hosts.len(), None);
-        // From here on nothing is decided by what was in force before.
-        if let Some(applied) = self.shared.applied.get(self.index) {
-            applied.store(version, Ordering::SeqCst);
-        }
         self.close_unusable();
         for key in self.clients.keys() {
             self.revise(key);
+        }
+        // From here on nothing is decided by what was in force before, and nothing that was decided is still to be sent.
+        if let Some(applied) = self.shared.applied.get(self.index) {
+            applied.store(version, Ordering::SeqCst);
+        }
+    }
+
+    /// Clients that wait for a primary look whether there is one.
+    pub(super) fn ask_again(&mut self) {
+        for key in self.clients.keys() {
+            let waits = self.clients.get(key).is_some_and(|client| {
+                client.waiting_since.is_some() && client.session.waits_for(Role::Primary)
+            });
+            if waits {
+                self.reopen(key, Role::Primary);
+            }
         }
     }
 
@@ -86,8 +98,32 @@ impl Worker {
         }
     }
 
+    /// A session's connection to a host that is not the primary any more. False when it has none.
+    fn give_up_demoted(&mut self, key: Key) -> bool {
+        let Some(backend_key) = self.backend_of(key, Role::Primary) else {
+            return false;
+        };
+        let Some(backend) = self.backends.get(backend_key) else {
+            return false;
+        };
+        let host = self.live.hosts.get(backend.host);
+        if self.live.snapshot.leads(backend.host) || backend.login.is_some() {
+            return false;
+        }
+        // What has not left yet must not leave any more.
+        let is_closed = host.standing.is_closed() && host.is_up() && !backend.conn.is_behind();
+        self.tell(key, |session, cx, bytes, out| {
+            session.on_demoted(cx, is_closed, bytes, out);
+        });
+        self.work_client(key);
+        true
+    }
+
     /// A connection to a host that is out is given up when nothing ties it, one that is awaited from there is looked for elsewhere.
     fn revise_backend(&mut self, key: Key, role: Role) {
+        if role == Role::Primary && self.give_up_demoted(key) {
+            return;
+        }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -322,6 +322,10 @@ impl Worker {
             && backend.conn.since_last_sent() >= Some(CUT_AFTER)
         {
             owner.cut_at = Some(backend.host);
+            owner.session.ask_first();
+        }
+        if let Some(backend) = self.backends.get(key) {
+            self.ask_for_look(backend.host);
         }
         self.drop_backend(key, Parting::Silent);
         if let Some(owner) = self.clients.get_mut(client) {

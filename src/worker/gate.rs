@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::bell::Bell;
 use super::slots::Key;
 use super::warm::Template;
 use crate::config::{BreakerConfig, PoolConfig};
@@ -42,6 +43,8 @@ pub struct Gate {
     stopped_until: AtomicU64,
     /// How the last connection that may be shared was made.
     template: Mutex<Option<Template>>,
+    /// Asks for a look at the host.
+    pub bell: Bell,
 }
 
 /// Someone who has waited for so long for a connection of another shape than those that become free gets one opened anew.
@@ -68,6 +71,7 @@ impl Gate {
             breaker: Mutex::new((Breaker::default(), NO_LIMITS)),
             stopped_until: AtomicU64::new(0),
             template: Mutex::default(),
+            bell: Bell::default(),
         }
     }
 

@@ -165,7 +165,11 @@ pub(super) fn choose(
     match role {
         Role::Primary => members
             .primary
-            .filter(|host| !live.hosts.get(*host).is_offline()),
+            .map(|host| (host, live.hosts.get(host)))
+            .filter(|(_, state)| {
+                state.leads() && !state.standing.is_doubted() && !state.is_offline()
+            })
+            .map(|(host, _)| host),
         Role::Replica => {
             let candidates = members
                 .replicas

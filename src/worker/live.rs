@@ -23,7 +23,7 @@ pub struct Live {
     /// Clients of each account, in the snapshot's order. The same objects for the process's life.
     pub clients: Vec<Arc<AtomicUsize>>,
     /// TLS towards clients and servers.
-    pub tls: Tls,
+    pub tls: Arc<Tls>,
 }
 
 /// TLS on both sides.
@@ -39,6 +39,7 @@ impl Live {
     /// What a process begins with.
     #[must_use]
     pub fn new(snapshot: Snapshot, tls: Tls, workers: usize) -> Self {
+        let tls = Arc::new(tls);
         let live = Self::grown(snapshot, tls, &Hosts::default(), &[], &[], workers);
         for host in live.present() {
             live.hosts.get(host).set_leads(live.snapshot.leads(host));
@@ -48,14 +49,14 @@ impl Live {
 
     /// What comes after this: state of hosts that are there already goes on.
     #[must_use]
-    pub fn next(&self, snapshot: Snapshot, tls: Tls, workers: usize) -> Self {
+    pub fn next(&self, snapshot: Snapshot, tls: Arc<Tls>, workers: usize) -> Self {
         let clients = &self.clients;
         Self::grown(snapshot, tls, &self.hosts, &self.gates, clients, workers)
     }
 
     fn grown(
         snapshot: Snapshot,
-        tls: Tls,
+        tls: Arc<Tls>,
         hosts: &Hosts,
         gates: &[Arc<Gate>],
         clients: &[Arc<AtomicUsize>],

@@ -15,6 +15,7 @@ mod apply;
 mod ask;
 mod backend;
 mod backend_login;
+mod bell;
 mod breaking;
 mod buffer;
 mod client;
@@ -42,6 +43,7 @@ mod token;
 mod warm;
 
 pub use backend::is_exhaustion;
+pub use bell::Bell;
 pub use condition::{Condition, Readiness};
 pub use conn::Socket;
 pub use doors::Doors;
@@ -352,7 +354,7 @@ impl Worker {
                 Message::Serve(host) => self.serve_others(host),
                 Message::Elsewhere { who, host } => self.go_elsewhere(who, host),
                 Message::Drain(manner) => self.begin_drain(manner),
-                Message::Changed => {}
+                Message::Changed => self.ask_again(),
                 Message::Ask(question) => self.answer(question),
                 Message::Stop => self.stopped = true,
             }
@@ -385,9 +387,10 @@ impl Worker {
                     self.pump_client(client);
                 }
                 Deferred::WriteRefused { client, host } => {
-                    self.tell(client, |session, cx, _, out| {
-                        session.on_write_refused(cx, host, out)
+                    self.tell(client, |session, cx, bytes, out| {
+                        session.on_write_refused(cx, host, bytes, out)
                     });
+                    self.work_client(client);
                 }
                 Deferred::Denied { client } => self.tell_denial(client),
                 Deferred::KillDone { client, killed } => {

@@ -27,7 +27,14 @@ impl Worker {
         };
         let group = client.session.group_index(&self.live.snapshot);
         // A read that was cut off looks whether the server is still there, so no idle connection will do.
-        let same = client.cut_at.filter(|_| role == Role::Replica);
+        let hosts = &self.live.hosts;
+        // Of one that checks do not reach it is known already.
+        let same = client
+            .cut_at
+            .filter(|host| role == Role::Replica && hosts.get(*host).is_up());
+        if same.is_none() {
+            client.cut_at = None;
+        }
         let chosen = client.chosen.take().filter(|_| role == Role::Replica);
         let host = same
             .or(chosen)
@@ -215,6 +222,9 @@ impl Worker {
     /// A connection could not be opened: the primary is tried again for a while, a replica is passed over.
     pub(super) fn open_failed(&mut self, client: Key, role: Role, host: HostId, failure: Failure) {
         let unreachable = matches!(failure, Failure::Unreachable(_));
+        if unreachable {
+            self.ask_for_look(host);
+        }
         if unreachable && role == Role::Replica && self.live.hosts.get(host).set_up(false) {
             log::warn!(
                 "replica {} is passed over until a check reaches it: {failure:?}",
@@ -254,7 +264,9 @@ impl Worker {
 
     pub(super) fn reopen(&mut self, client: Key, role: Role) {
         if self.clients.get(client).is_some_and(|owner| {
-            owner.backends[role as usize].is_none() && !owner.session.is_closed()
+            owner.backends[role as usize].is_none()
+                && owner.tickets[role as usize] == 0
+                && owner.session.waits_for(role)
         }) {
             self.open(client, role, None);
         }

@@ -4,6 +4,8 @@ use super::backend::Purpose;
 use super::client::Farewell;
 use super::slots::Key;
 use super::{Deferred, Killed, Message, Worker};
+use crate::config::Topology;
+use crate::pool::HostId;
 use crate::session::{Access, Output, Parting, Role, worker_of};
 
 impl Worker {
@@ -97,6 +99,16 @@ impl Worker {
                             .map_or(0, |client| client.session.id())
                     );
                 }
+                Output::Cut { role } => {
+                    let host = self
+                        .backend_of(key, role)
+                        .and_then(|key| self.backends.get(key));
+                    let host = host.map(|backend| backend.host);
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.cut_at = host;
+                    }
+                }
+                Output::PrimaryIsReadOnly => self.doubt_primary(key),
                 Output::CloseClient => {
                     // The turn that follows sees that the session is over.
                     if let Some(client) = self.clients.get_mut(key)
@@ -133,6 +145,29 @@ impl Worker {
             host: backend.host,
         });
         false
+    }
+
+    /// The host of a session's primary connection refuses writes: none is tried there before somebody has looked.
+    fn doubt_primary(&self, key: Key) {
+        let backend = self
+            .backend_of(key, Role::Primary)
+            .and_then(|key| self.backends.get(key));
+        if let Some(backend) = backend
+            && self.live.hosts.get(backend.host).standing.set_doubted(true)
+        {
+            self.ask_for_look(backend.host);
+        }
+    }
+
+    /// Something was seen of a host that may mean another role, where roles are the servers': it is looked at now.
+    pub(super) fn ask_for_look(&self, host: HostId) {
+        let entry = self.live.snapshot.hosts.get(host.index());
+        let group = entry.and_then(|entry| self.live.snapshot.groups.get(entry.group));
+        if group.is_some_and(|group| group.config.topology == Topology::Follow)
+            && let Some(gate) = self.gate(host)
+        {
+            gate.bell.ring();
+        }
     }
 
     /// Sessions that begin from here on get connections that begin with them, on all workers.

@@ -77,6 +77,11 @@ impl Shared {
     /// Puts something else in force. Workers take it up when they come to it: [`Self::has_been_applied`] tells.
     pub fn publish(&self, live: Arc<Live>) {
         self.live.store(live);
+        self.announce();
+    }
+
+    /// Has every worker look at what is in force, and at what waits for it.
+    pub fn announce(&self) {
         for mailbox in &self.mailboxes {
             // A mailbox that is full is being emptied, and whoever reads it looks at what is in force then.
             let _ = mailbox.send(Message::Changed);

@@ -4,6 +4,7 @@
 //!   follow it, and a second primary that stands alone. [`Bed::mariadb`] and [`Bed::mysql`] share one bed among all tests;
 //!   [`Bed::own`] starts one that a test may stop and kill.
 //! - [`Schema`]: a fresh schema for one test, present on the replicas too, dropped at the end.
+//!   What operators do to servers by hand (roles, replication) is there too, in `hands`.
 //! - [`Marks`]: what arrived at which server since a moment, read from the servers' general logs: the proof of a route.
 //! - [`Atlas`]: the built binary, running with a configuration in a folder of its own, killed at the end.
 //!   [`config_for`] makes the configuration for a bed.
@@ -50,6 +51,7 @@ mod bed;
 mod binary;
 mod config;
 mod general_log;
+mod hands;
 mod http;
 mod login;
 mod mask;

@@ -229,11 +229,8 @@ impl Shared {
             match payload.first() {
                 Some(0x01) => break,
                 Some(0x0e | 0x02) => talk.ok(),
-                _ if payload == b"\x03SELECT @@global.sql_mode, @@global.init_connect" => {
-                    talk.rows(&["m", "i"], &[&["", ""]]);
-                }
-                _ if payload == b"\x03SELECT @@global.wait_timeout" => {
-                    talk.rows(&["w"], &[&["28800"]]);
+                _ if payload.starts_with(b"\x03SELECT @@global.sql_mode") => {
+                    talk.rows(&["m", "i", "w"], &[&["", "", "28800"]]);
                 }
                 // Atlas has the server tell of changes of session state.
                 _ if payload.starts_with(b"\x03SELECT @@session_track_schema") => {

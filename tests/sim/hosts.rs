@@ -1,5 +1,7 @@
 //! The servers' side of the world: what they do with what arrives, and all that goes wrong by intent.
 
+use atlas::session::Role;
+
 use crate::greeter::{Refusal, Verdict};
 use crate::rng::Rng;
 use crate::server::Reaction;
@@ -224,6 +226,9 @@ impl World {
                 if of(next) == of(self.primary) {
                     self.faults_seen = true;
                     self.primary = next;
+                    if self.rng.one_in(2) {
+                        self.demote_others();
+                    }
                     // What led there as to a replica may serve writes now.
                     for (server, back) in self.servers.iter_mut().zip(&self.backs) {
                         server.is_replica &= back.host != next;
@@ -236,6 +241,26 @@ impl World {
                     self.back_links[b].up.stalled_until = until;
                 }
             }
+        }
+    }
+
+    /// Sessions learn that their connection does not lead to the primary any more.
+    fn demote_others(&mut self) {
+        for place in 0..self.fronts.len() {
+            let Some(b) = self.fronts[place].backends[Role::Primary as usize] else {
+                continue;
+            };
+            if self.fronts[place].is_gone
+                || self.backs[b].host == self.primary
+                || self.backs[b].login.is_some()
+            {
+                continue;
+            }
+            let is_closed = self.rng.one_in(2) && self.backs[b].out.is_empty();
+            self.tell(place, &mut [], |session, cx, _, bytes, out| {
+                session.on_demoted(cx, is_closed, bytes, out);
+            });
+            self.work_client(place);
         }
     }
 

@@ -223,7 +223,8 @@ impl World {
                     }
                 }
                 // No script does so.
-                Output::DefaultsChanged { .. } => {}
+                Output::DefaultsChanged { .. } | Output::PrimaryIsReadOnly | Output::Cut { .. } => {
+                }
                 Output::StartTls => {
                     let delay = self.rng.between(10, 3000) as u64;
                     self.after(delay, Event::TlsReady(place));
@@ -425,9 +426,10 @@ impl World {
                 }
                 Deferred::WriteRefused { client, host } => {
                     let host = HostId(u16::try_from(host).expect("few hosts"));
-                    self.tell(client, &mut [], |session, cx, _, _, out| {
-                        session.on_write_refused(cx, host, out);
+                    self.tell(client, &mut [], |session, cx, _, bytes, out| {
+                        session.on_write_refused(cx, host, bytes, out);
                     });
+                    self.work_client(client);
                 }
                 Deferred::Denied { client } => {
                     self.tell(client, &mut [], |session, _, _, _, out| {

@@ -234,9 +234,12 @@ pub(super) fn switch_primary(
         .iter()
         .find(|known| known.name == name);
     if configured.is_some_and(|known| known.topology == Topology::Follow) {
-        return Err(Refusal::new(format!(
-            "group {name} follows its servers (topology = \"follow\"): make {to} writable and the others read-only, and Atlas sees it"
-        )));
+        return match desk.choose_primary(who, &name, to) {
+            Ok(()) => Ok(Table::status()),
+            Err(refused) => Err(Refusal::new(format!(
+                "{refused} (topology = \"follow\": make {to} writable and the others read-only, and Atlas sees it)"
+            ))),
+        };
     }
     let backend = find_one(
         live,

@@ -71,7 +71,14 @@ impl Pages {
         for group in snapshot.groups.iter().filter(|group| !group.is_gone) {
             let replicas = group.replicas.iter().map(|(host, _)| (*host, "replica"));
             let primary = group.primary.map(|host| (host, "primary"));
-            for (host, role) in primary.into_iter().chain(replicas) {
+            // What is left takes writes beside the primary, and gets none.
+            let fenced = live.present().filter(|host| {
+                let entry = &snapshot.hosts[host.index()];
+                snapshot.groups[entry.group].name == group.name
+                    && group.members().all(|member| member != *host)
+            });
+            let fenced = fenced.map(|host| (host, "fenced"));
+            for (host, role) in primary.into_iter().chain(replicas).chain(fenced) {
                 let state = live.hosts.get(host);
                 backends.push(BackendReading {
                     group: group.name.clone(),

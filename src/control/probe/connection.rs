@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::Fault;
 use super::link::{self, Link};
-use super::replication;
+use super::{part, replication};
 use crate::config::{BackendTlsMode, HostAddress, MonitorConfig};
-use crate::pool::{Replication, ServerFacts};
+use crate::pool::{Replication, ServerFacts, Sight};
 use crate::session::{Credentials, Failure, Step, TlsWish, Upstream, Wish};
 use crate::wire::{Capabilities, ColumnDef, Command, ErrPacket, PacketWriter, Reader, TextRow};
 use crate::worker::tls::BackendTls;
@@ -35,8 +35,10 @@ pub(super) struct Connection {
     pub(super) peer: Option<SocketAddr>,
     /// It must not be asked again.
     pub(super) is_spent: bool,
-    /// Its wait_timeout was asked for.
-    knows_timeout: bool,
+    /// It was asked before.
+    is_known: bool,
+    /// The account may not ask for the replication group.
+    is_group_hidden: bool,
 }
 
 /// What a server answers to a statement.
@@ -60,6 +62,17 @@ pub(super) struct Findings {
     pub(super) wait_timeout: Option<Duration>,
     /// Its replication, if it was asked, and why it does not tell.
     pub(super) replication: Option<(Replication, String)>,
+    /// Its part in its group.
+    pub(super) sight: Sight,
+}
+
+/// What a check asks beside the settings.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Questions {
+    /// From where it replicates and how far it is behind.
+    pub(super) replication: bool,
+    /// Its replication group, of servers that know such.
+    pub(super) group: bool,
 }
 
 impl Connection {
@@ -118,7 +131,8 @@ impl Connection {
                         facts: ready.facts,
                         peer,
                         is_spent: false,
-                        knows_timeout: false,
+                        is_known: false,
+                        is_group_hidden: false,
                     });
                 }
                 Step::Failed(Failure::Refused { code, message, .. }) => {
@@ -135,59 +149,56 @@ impl Connection {
     /// Asks what a check wants to know. That it answers is the better part of it.
     pub(super) fn examine(
         &mut self,
-        asks_replication: bool,
+        questions: Questions,
         deadline: Instant,
     ) -> Result<Findings, Fault> {
-        let settings = "SELECT @@global.sql_mode, @@global.init_connect";
-        let (mut ansi_quotes, mut init_connect) = (None, false);
-        match self.ask(settings, deadline)? {
-            Answer::Rows(_, rows) => {
-                let mut row = rows.into_iter().next().unwrap_or_default().into_iter();
-                ansi_quotes = row.next().flatten().map(|mode| {
-                    mode.split(|b| *b == b',')
-                        .any(|word| word.eq_ignore_ascii_case(b"ANSI_QUOTES"))
-                });
-                init_connect = row.next().flatten().is_some_and(|text| !text.is_empty());
-            }
-            // Of a server that is about to go.
-            Answer::Refused {
-                code: super::SHUTDOWN,
-                message,
-            } => return Err(Fault::Down(message)),
-            Answer::Refused { .. } | Answer::Done => {}
+        let settings = self.ask(part::settings(&self.facts), deadline)?;
+        // Of a server that is about to go.
+        if let Answer::Refused {
+            code: super::SHUTDOWN,
+            message,
+        } = settings
+        {
+            return Err(Fault::Down(message));
         }
-        let wait_timeout = if std::mem::replace(&mut self.knows_timeout, true) {
-            None
-        } else {
-            // Changes seldom, so it is asked once a connection.
-            match self.ask("SELECT @@global.wait_timeout", deadline)? {
-                Answer::Rows(_, rows) => rows
-                    .into_iter()
-                    .next()
-                    .and_then(|row| row.into_iter().next().flatten())
-                    .and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok())
-                    .map(Duration::from_secs),
-                Answer::Refused { .. } | Answer::Done => None,
-            }
-        };
-        let replication = if asks_replication {
-            match self.ask(replication::question(&self.facts), deadline) {
-                Ok(answer) => Some(replication::read(&answer)),
+        let settings = part::read_settings(&self.facts, &settings);
+        let mut sight = settings.sight;
+        sight.is_continuous = std::mem::replace(&mut self.is_known, true);
+        let mut replication = None;
+        if questions.replication {
+            let answer = self.ask(replication::question(&self.facts), deadline);
+            let (said, why) = match answer {
+                Ok(answer) => {
+                    sight.sources = part::sources(&answer);
+                    replication::read(&answer)
+                }
                 Err(Fault::Down(why)) => {
                     // An answer may still come, and would be taken for the next one's.
                     self.is_spent = true;
-                    Some((Replication::Silent, why))
+                    (Replication::Silent, why)
                 }
                 Err(other) => return Err(other),
-            }
-        } else {
-            None
-        };
+            };
+            let is_known = !matches!(said, Replication::Hidden | Replication::Silent);
+            // One that takes writes may be a replica all the same.
+            sight.is_read_only = sight.is_read_only.filter(|closed| *closed || is_known);
+            replication = Some((said, why));
+        }
+        if questions.group
+            && !self.is_spent
+            && !self.is_group_hidden
+            && part::has_groups(&self.facts)
+        {
+            let answer = self.ask(part::GROUP, deadline)?;
+            self.is_group_hidden = matches!(answer, Answer::Refused { .. });
+            sight.view = part::view(&answer, &sight.identity);
+        }
         Ok(Findings {
-            ansi_quotes,
-            init_connect,
-            wait_timeout,
+            ansi_quotes: settings.ansi_quotes,
+            init_connect: settings.init_connect,
+            wait_timeout: settings.wait_timeout,
             replication,
+            sight,
         })
     }
 

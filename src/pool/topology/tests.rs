@@ -1,5 +1,7 @@
-//! The rules one by one; what holds in any history is in `histories`.
+//! The rules one by one; MySQL's replication groups are in `groups`, what holds in any history is in
+//! `histories`.
 
+mod groups;
 mod histories;
 
 use super::*;
@@ -29,6 +31,8 @@ const REPLICA: Server = Server {
 struct World {
     servers: [Server; 3],
     topology: Topology,
+    /// Whether the last look at each was answered.
+    answered: [bool; 3],
     now: Duration,
     notices: Vec<Notice>,
 }
@@ -45,7 +49,8 @@ impl World {
     fn new() -> Self {
         Self {
             servers: [PRIMARY, REPLICA, REPLICA],
-            topology: Topology::new((0..3).map(|place| (host(place), address(place)))),
+            topology: Topology::new((0..3).map(|place| (host(place), address(place))), None),
+            answered: [true; 3],
             now: Duration::ZERO,
             notices: Vec::new(),
         }
@@ -79,10 +84,12 @@ impl World {
                 .into_iter()
                 .collect(),
             view: None,
+            is_continuous: self.answered[place],
         })
     }
 
     fn tell(&mut self, place: usize, look: Look, begun: Duration) -> Vec<Notice> {
+        self.answered[place] = look != Look::Silent;
         self.now += Duration::from_millis(1);
         self.topology.note(host(place), look, begun);
         let notices = self.topology.decide(self.now);
@@ -291,6 +298,19 @@ fn a_second_one_is_not_promoted_by_a_death() {
 }
 
 #[test]
+fn a_second_one_is_not_promoted_when_the_primary_restarts_closed() {
+    let mut world = World::settled();
+    world.servers[2] = CLAIMANT;
+    world.ends(Some(0), &[2]);
+    // As servers do whose file says that they are replicas; so quickly that no check fails.
+    world.servers[0].is_read_only = true;
+    world.answered[0] = false;
+    world.ends(None, &[2]);
+    world.servers[0].is_read_only = false;
+    world.ends(Some(0), &[2]);
+}
+
+#[test]
 fn one_that_comes_back_open_is_fenced_though_it_never_was_primary() {
     let mut world = World::settled();
     world.servers[1].is_up = false;
@@ -411,54 +431,42 @@ fn servers_come_and_go_by_configuration() {
     world.ends(Some(1), &[0]);
 }
 
-fn in_group(uuids: &[&str], own: &str, is_secondary: bool) -> Look {
-    Look::Answered(Sight {
-        identity: Identity {
-            server_id: 1,
-            uuid: own.into(),
-        },
-        is_read_only: Some(is_secondary),
-        sources: Vec::new(),
-        view: Some(GroupView {
-            is_online: true,
-            is_secondary,
-            has_majority: true,
-            members: uuids.iter().map(|uuid| (*uuid).into()).collect(),
-        }),
-    })
+#[test]
+fn where_servers_are_not_what_is_configured() {
+    let mut world = World::settled();
+    let odd = |world: &World| world.topology.oddities(host(0));
+    assert_eq!(odd(&world), []);
+    world.servers[0].is_read_only = true;
+    world.servers[1] = CLAIMANT;
+    world.rounds(1);
+    let why = "it is read-only";
+    let closed = Oddity::ClosedPrimary { host: host(0), why };
+    let open = Oddity::OpenReplica { host: host(1) };
+    assert_eq!(odd(&world), [closed, open]);
+    world.servers[0] = Server {
+        is_read_only: false,
+        ..follower(1)
+    };
+    world.rounds(1);
+    let following = Oddity::FollowingPrimary {
+        host: host(0),
+        source: host(1),
+    };
+    assert_eq!(odd(&world), [following, open]);
+    // One that is gone says nothing.
+    world.servers[1].is_up = false;
+    world.rounds(2);
+    assert_eq!(odd(&world), []);
 }
 
 #[test]
-fn a_replication_group() {
-    let all = ["a", "b", "c"];
+fn who_was_the_primary_so_far_stays() {
     let mut world = World::new();
-    let round = |world: &mut World, primaries: [bool; 3]| {
-        for (place, is_primary) in primaries.into_iter().enumerate() {
-            world.now += SECOND;
-            let look = in_group(&all, all[place], !is_primary);
-            world.tell(place, look, world.now);
-        }
-    };
-    for _ in 0..2 {
-        round(&mut world, [false, true, false]);
-    }
+    let members = (0..3).map(|place| (host(place), address(place)));
+    world.topology = Topology::new(members, Some(host(1)));
     assert_eq!(world.primary(), Some(1));
-    for _ in 0..3 {
-        round(&mut world, [false, false, true]);
-    }
-    assert_eq!(world.primary(), Some(2));
-    // All take writes: the last one stays, and the others are no danger.
-    for _ in 0..3 {
-        round(&mut world, [true; 3]);
-    }
-    assert_eq!((world.primary(), world.fenced()), (Some(2), vec![]));
-    // Cut off from the others it still calls itself the primary.
-    let mut look = in_group(&all, "c", false);
-    if let Look::Answered(sight) = &mut look {
-        sight.view.as_mut().unwrap().has_majority = false;
-    }
-    world.tell(2, look, world.now);
-    assert_eq!(world.primary(), None);
-    round(&mut world, [false, true, false]);
-    assert_eq!(world.primary(), Some(1));
+    world.servers = [follower(1), CLAIMANT, follower(1)];
+    world.ends(Some(1), &[]);
+    world.servers[0] = CLAIMANT;
+    world.ends(Some(1), &[0]);
 }

@@ -1,4 +1,4 @@
-//! What goes into the machine of a group's roles and what comes out of it. No behaviour.
+//! What goes into the machine of a group's roles and what comes out of it.
 
 use crate::pool::HostId;
 
@@ -44,6 +44,16 @@ pub struct Sight {
     pub sources: Vec<Source>,
     /// Its replication group, if it is in one.
     pub view: Option<GroupView>,
+    /// It was asked on the connection of the check before, so that it has not been away since.
+    pub is_continuous: bool,
+}
+
+impl Sight {
+    /// By itself it takes writes and replicates from nobody.
+    #[must_use]
+    pub fn claims(&self) -> bool {
+        self.is_read_only == Some(false) && self.sources.is_empty()
+    }
 }
 
 /// How a check ended.
@@ -91,6 +101,30 @@ pub enum Notice {
     },
 }
 
+/// Where a server is not what the configuration says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oddity {
+    /// The primary takes no writes.
+    ClosedPrimary {
+        /// Who.
+        host: HostId,
+        /// What it is.
+        why: &'static str,
+    },
+    /// The primary replicates from one that takes writes.
+    FollowingPrimary {
+        /// Who.
+        host: HostId,
+        /// From where.
+        source: HostId,
+    },
+    /// A replica takes writes and replicates from none.
+    OpenReplica {
+        /// Who.
+        host: HostId,
+    },
+}
+
 /// Why an operator's choice cannot be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SwitchRefused {
@@ -103,6 +137,9 @@ pub enum SwitchRefused {
     /// It takes no writes.
     #[error("it takes no writes: {0}")]
     Closed(&'static str),
+    /// It does not tell whether it takes writes, or from where it replicates.
+    #[error("it does not tell its role, for which the monitor's account may want a privilege")]
+    Untold,
     /// It replicates from another one of the group.
     #[error("it replicates from another server of the group")]
     Replicates,

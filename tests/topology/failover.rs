@@ -1,0 +1,135 @@
+//! Servers that die under load: replicas, of which no read knows, and the primary, which another one replaces.
+
+mod own_bed {
+    use std::time::Instant;
+
+    use crate::common::{Kind, Node};
+    use crate::load::{self, Habit, Load};
+    use crate::stage::{MONITOR, QUICK, Stage};
+
+    /// kill -9, SIGSTOP and a clean stop of a replica: no read fails, and it comes back.
+    fn replicas_come_and_go(kind: Kind) {
+        let stage = Stage::new(kind, QUICK, |config| config);
+        load::table(&stage.bed, Node::Primary);
+        let habits = [Habit::Read, Habit::Read, Habit::Read, Habit::Insert];
+        let load = Load::start(stage.atlas.address(), &habits);
+        for signal in ["KILL", "STOP", "TERM"] {
+            load.goes_on(200);
+            stage.bed.signal(Node::Replica1, signal);
+            stage.wait_figure("up", Node::Replica1, "0");
+            load.goes_on(200);
+            match signal {
+                "STOP" => stage.bed.signal(Node::Replica1, "CONT"),
+                _ => stage.bed.revive(Node::Replica1),
+            }
+            stage.wait_figure("serving", Node::Replica1, "1");
+        }
+        load.goes_on(200);
+        let account = load.end();
+        assert!(
+            account.errors.is_empty(),
+            "{:?}\n{}",
+            account.errors,
+            stage.atlas.log()
+        );
+        assert_eq!(account.connections, habits.len());
+    }
+
+    #[test]
+    fn replicas_mariadb() {
+        replicas_come_and_go(Kind::MariaDb);
+    }
+
+    #[test]
+    fn replicas_mysql() {
+        replicas_come_and_go(Kind::MySql);
+    }
+
+    /// The primary dies and a replica is promoted: only who had something under way there sees an error.
+    fn promotion(kind: Kind) {
+        let stage = Stage::new(kind, MONITOR, |config| config);
+        load::table(&stage.bed, Node::Primary);
+        let habits = [
+            Habit::Insert,
+            Habit::Insert,
+            Habit::Prepared,
+            Habit::Transaction,
+            Habit::Transaction,
+            Habit::Read,
+        ];
+        let load = Load::start(stage.atlas.address(), &habits);
+        load.goes_on(200);
+        stage.bed.signal(Node::Primary, "KILL");
+        let killed = Instant::now();
+        // What they have got they apply.
+        let [heir, other] = stage.wait_applied();
+        stage.bed.detach(heir);
+        stage.bed.follow(other, heir);
+        stage.bed.open(heir);
+        let promoted = Instant::now();
+        let noticed = stage.wait_role(heir, "primary");
+        load.goes_on(200);
+        let account = load.end();
+        let first = account.answered.iter().find(|at| **at > promoted);
+        let first = first.map(|at| at.duration_since(promoted));
+        eprintln!(
+            "{}: noticed {noticed:?} after the promotion, which came {:?} after the death; first write {first:?} after the promotion; {} errors",
+            kind.name(),
+            promoted.duration_since(killed),
+            account.errors.len()
+        );
+        // One for each client that writes at most: what it had under way when the server died.
+        assert!(account.errors.len() <= 5, "{:?}", account.errors);
+        assert!(
+            account.errors.iter().all(|(at, _)| *at < promoted),
+            "{:?}\n{}",
+            account.errors,
+            stage.atlas.log()
+        );
+        assert!(noticed.as_secs() < 3, "{noticed:?}");
+        stage.bed.wait_for(heir, &[other]);
+        account.assert_no_strangers(&stage.bed, &[heir, other]);
+
+        // It comes back as it was: to nobody's harm.
+        stage.bed.revive(Node::Primary);
+        stage.wait_role(Node::Primary, "fenced");
+        let mut client = stage.client();
+        assert_eq!(stage.server(&mut client, "/*primary*/"), heir);
+        let log = stage.atlas.log();
+        assert!(log.contains("takes writes beside the primary"), "{log}");
+        for _ in 0..8 {
+            assert_ne!(stage.server(&mut stage.client(), ""), Node::Primary);
+        }
+    }
+
+    #[test]
+    fn a_promotion_mariadb() {
+        promotion(Kind::MariaDb);
+    }
+
+    #[test]
+    fn a_promotion_mysql() {
+        promotion(Kind::MySql);
+    }
+
+    /// B196, B200: a primary that hangs keeps its role, and serves again when it goes on.
+    #[test]
+    fn a_primary_that_hangs() {
+        let stage = Stage::new(Kind::MariaDb, QUICK, |config| {
+            config.group("primary_wait = \"500ms\"")
+        });
+        load::table(&stage.bed, Node::Primary);
+        stage.bed.signal(Node::Primary, "STOP");
+        stage.wait_figure("up", Node::Primary, "0");
+        assert_eq!(stage.role(Node::Primary).as_deref(), Some("primary"));
+        // Reads go on; a new client's write fails in its time.
+        let mut client = stage.client();
+        client.ok("SELECT COUNT(*) FROM bed.writes");
+        let reply = client.query("INSERT INTO bed.writes VALUES(1, 1, 1)");
+        assert_eq!(reply.error_code(), 1105, "{:?}", reply.error());
+        stage.bed.signal(Node::Primary, "CONT");
+        stage.wait_figure("up", Node::Primary, "1");
+        client.ok("INSERT INTO bed.writes VALUES(1, 2, 1)");
+        assert_eq!(stage.role(Node::Primary).as_deref(), Some("primary"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Atlas in front of a bed of its own whose servers change roles.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use crate::common::{
+    Atlas, Bed, Config, Kind, Login, Node, Part, Wire, config_for, http_get, http_of,
+};
+
+/// The interval of the checks is the default one.
+pub const MONITOR: &str = "[monitor]\nuser = \"app\"\npassword = \"app-pw\"\n";
+/// Checks that are quick, so that states come soon.
+pub const QUICK: &str =
+    "[monitor]\nuser = \"app\"\npassword = \"app-pw\"\ninterval = \"100ms\"\ntimeout = \"1s\"\n";
+
+/// The three servers of the group.
+pub const GROUP: [Node; 3] = [Node::Primary, Node::Replica1, Node::Replica2];
+
+pub struct Stage {
+    pub bed: Bed,
+    pub atlas: Atlas,
+    http: SocketAddr,
+    monitor: String,
+}
+
+impl Stage {
+    pub fn new(kind: Kind, monitor: &str, change: impl FnOnce(Config) -> Config) -> Self {
+        let bed = Bed::own(kind);
+        let atlas = Atlas::start(change(config(&bed, monitor)));
+        let http = http_of(&atlas.log()).expect("the log names the port");
+        Self {
+            bed,
+            atlas,
+            http,
+            monitor: monitor.to_owned(),
+        }
+    }
+
+    /// A configuration for another Atlas in front of the same servers.
+    pub fn config(&self, change: impl FnOnce(Config) -> Config) -> Config {
+        change(config(&self.bed, &self.monitor))
+    }
+
+    /// A client without rights beyond its data.
+    pub fn client(&self) -> Wire {
+        Wire::connect(self.atlas.address(), &Login::plain())
+    }
+
+    /// The line of a server in `/metrics`.
+    fn line(&self, name: &str, node: Node) -> Option<String> {
+        let (_, metrics) = http_get(self.http, "/metrics");
+        let address = format!("address=\"{}\"", self.bed.address(node));
+        let begins = format!("atlas_backend_{name}{{");
+        let mut lines = metrics.lines();
+        let line = lines.find(|line| line.starts_with(&begins) && line.contains(&address))?;
+        Some(line.to_owned())
+    }
+
+    /// Waits for a figure of a server.
+    pub fn wait_figure(&self, name: &str, node: Node, wanted: &str) {
+        let end = Instant::now() + Duration::from_secs(30);
+        let is_there = || {
+            let line = self.line(name, node);
+            line.is_some_and(|line| line.rsplit(' ').next() == Some(wanted))
+        };
+        while !is_there() {
+            assert!(
+                Instant::now() < end,
+                "{name} of {} does not become {wanted}\n{}",
+                node.name(),
+                self.atlas.log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until both replicas have applied what they have got from a primary that is gone; gives the one that got more first.
+    pub fn wait_applied(&self) -> [Node; 2] {
+        let mut reached = Vec::new();
+        let (status, read, applied) = match self.bed.kind {
+            Kind::MariaDb => (
+                "SHOW SLAVE STATUS",
+                "Read_Master_Log_Pos",
+                "Exec_Master_Log_Pos",
+            ),
+            Kind::MySql => (
+                "SHOW REPLICA STATUS",
+                "Read_Source_Log_Pos",
+                "Exec_Source_Log_Pos",
+            ),
+        };
+        for node in Node::REPLICAS {
+            let mut root = self.bed.root(node);
+            let mut position = None;
+            crate::common::eventually("what came is applied", || {
+                let reply = root.query(status);
+                let row = reply.rows().remove(0);
+                let columns: Vec<_> = reply
+                    .packets
+                    .iter()
+                    .filter(|packet| packet.part == Part::Column)
+                    .collect();
+                let at = |name: &str| {
+                    let has_name =
+                        |payload: &[u8]| payload.windows(name.len()).any(|w| w == name.as_bytes());
+                    let at = columns.iter().position(|column| has_name(&column.payload));
+                    row[at.expect("the column is there")].clone()
+                };
+                position = at(applied);
+                at(read) == position
+            });
+            let position: u64 = position
+                .and_then(|text| text.parse().ok())
+                .expect("a position");
+            reached.push((position, node));
+        }
+        reached.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
+        [reached[0].1, reached[1].1]
+    }
+
+    /// The role of a server, as `/metrics` has it.
+    pub fn role(&self, node: Node) -> Option<String> {
+        let line = self.line("up", node)?;
+        let role = line.split("role=\"").nth(1)?;
+        role.split('"').next().map(str::to_owned)
+    }
+
+    /// Waits for a server's role; gives the time that it took.
+    pub fn wait_role(&self, node: Node, wanted: &str) -> Duration {
+        let start = Instant::now();
+        while self.role(node).as_deref() != Some(wanted) {
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "{} does not become {wanted} but is {:?}\n{}",
+                node.name(),
+                self.role(node),
+                self.atlas.log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        start.elapsed()
+    }
+
+    /// Which server answers, by the id that the bed gave it.
+    pub fn server(&self, client: &mut Wire, hint: &str) -> Node {
+        let id = client.query(&format!("{hint} SELECT @@server_id")).cell();
+        GROUP
+            .into_iter()
+            .find(|node| self.bed.address(*node).port().to_string() == id)
+            .unwrap_or_else(|| panic!("no server has id {id}"))
+    }
+}
+
+fn config(bed: &Bed, monitor: &str) -> Config {
+    config_for(bed)
+        .server("http_listen = \"127.0.0.1:0\"")
+        .group("topology = \"follow\"")
+        .append(monitor)
+}
