@@ -75,6 +75,7 @@ class Server:
         self.socket = f"{vardir}/socket"
         self.data = f"{vardir}/mysqld.1/data"
         self.globals = None
+        self.tables = None
 
     def sql(self, text, wait=60):
         command = ["mariadb", "--no-defaults", "-uroot", "-S", self.socket, "-N", "--force", "--comments"]
@@ -89,6 +90,7 @@ class Server:
             f"""SELECT IF(command = 'Sleep', 'sleeper', 'busy'), id FROM information_schema.processlist
                 WHERE id <> CONNECTION_ID() AND user NOT IN ('system user', 'event_scheduler', 'mtr_monitor');
                 SELECT 'schema', schema_name FROM information_schema.schemata;
+                SELECT 'table', table_name FROM information_schema.tables WHERE table_schema = 'mysql';
                 SELECT 'account', CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.global_priv WHERE user NOT IN ('root', 'mariadb.sys', 'mysql', 'mtr_monitor')
                 OR user = 'root' AND host NOT IN ('localhost', '127.0.0.1', '::1', '%', @@hostname);
                 SELECT 'globals'; SHOW GLOBAL VARIABLES; SELECT 'globals end'"""
@@ -98,6 +100,10 @@ class Server:
         before, variables = seen.split("globals\n", 1)
         found = [line.split("\t", 1) for line in before.splitlines() if "\t" in line]
         of = lambda kind: [value.replace("\\\\", "\\") for (key, value) in found if key == kind]
+        if self.tables is None:
+            self.tables = set(of("table"))
+        elif self.tables != set(of("table")):
+            raise Unusable(f"tables of the schema mysql came or went: {', '.join(sorted(self.tables ^ set(of('table'))))}")
         settings = list(self.changed_globals(dict(line.split("\t", 1) for line in variables.splitlines() if "\t" in line)))
         # Connections that began under other settings keep them.
         todo = [f"KILL {id}" for id in of("busy") + (of("sleeper") if kill_sleepers or settings else [])]
@@ -105,6 +111,8 @@ class Server:
         todo += [f"DROP DATABASE `{schema.replace('`', '``')}`" for schema in of("schema") if schema not in SYSTEM]
         todo += ["SELECT 'left', schema_name FROM information_schema.schemata"]
         todo += [CREATE_TEST]
+        # A test that fails leaves what ANALYZE has found, and schemas go without it.
+        todo += [f"DELETE FROM mysql.{name}" for name in ("table_stats", "column_stats", "index_stats")]
         todo += [f"DROP USER {account}" for account in of("account")]
         todo += settings
         left = self.sql(";\n".join(todo))

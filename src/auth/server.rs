@@ -110,8 +110,9 @@ impl ServerAuth {
         self.decide(plugin, nonce, proof.response)
     }
 
-    /// Takes COM_CHANGE_USER. Servers answer it with a switch to a new nonce whatever the client sent; only a client without
-    /// PLUGIN_AUTH is checked at once, by `nonce`, the connection's last one.
+    /// Takes COM_CHANGE_USER. Servers answer it with a switch whatever the client sent, to a new nonce but for the native plugin,
+    /// where the connection's last one (`nonce`) is sent once more: MariaDB's client library answers with that one without
+    /// a look at what it gets. Only a client without PLUGIN_AUTH is checked at once.
     pub fn change_user(
         &mut self,
         proof: Proof<'_>,
@@ -124,12 +125,16 @@ impl ServerAuth {
         if !proof.plugin_auth {
             return self.decide(Plugin::Native, nonce, proof.response);
         }
+        let plugin = proof
+            .plugin
+            .and_then(Plugin::from_name)
+            .unwrap_or(self.offered);
         self.switch(
-            proof
-                .plugin
-                .and_then(Plugin::from_name)
-                .unwrap_or(self.offered),
-            fresh,
+            plugin,
+            match plugin {
+                Plugin::Native => nonce,
+                _ => fresh,
+            },
         )
     }
 

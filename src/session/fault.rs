@@ -166,6 +166,11 @@ pub enum Fault {
     /// The server sent what no server sends.
     #[error("Proxy Warning - {0}")]
     BadReply(String),
+    /// The session was idle for longer than it said, as MySQL says it.
+    #[error(
+        "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior."
+    )]
+    Inactive,
     /// The instance is going down.
     #[error("Server shutdown in progress")]
     Draining,
@@ -197,6 +202,7 @@ impl Fault {
             Self::Dismissed => (1105, *b"HY000"),
             Self::OtherGroupInTransaction => (1179, *b"25000"),
             Self::Draining => (1053, *b"08S01"),
+            Self::Inactive => (4031, *b"HY000"),
             Self::Server { code, sqlstate, .. } => (*code, *sqlstate),
             Self::NoPrimary { .. }
             | Self::NoReplica { .. }

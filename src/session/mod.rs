@@ -39,6 +39,7 @@ mod renew;
 mod replay;
 mod reply;
 mod report;
+mod rest;
 mod routing;
 mod seen;
 mod sharded;
@@ -52,6 +53,7 @@ mod tracking;
 mod unprepared;
 mod upload;
 mod upstream;
+mod wish;
 
 pub use crate::route::{Pins, Role};
 pub use digests::{Digest, Digests};
@@ -334,52 +336,6 @@ impl Session {
         if at > 0 {
             out.push(Output::Consume(at));
         }
-    }
-
-    /// How the shell is to log in to a server for this session.
-    #[must_use]
-    pub fn wish(
-        &self,
-        role: Role,
-        snapshot: &Snapshot,
-        tls: TlsWish,
-        local: bool,
-    ) -> (Wish, Credentials) {
-        let account = self.account(snapshot);
-        let backend = &account.backend[role as usize];
-        // What shapes bytes must be there; the rest may be missing on one of the servers.
-        let shaping = Capabilities::DEPRECATE_EOF
-            | Capabilities::SESSION_TRACK
-            | Capabilities::OPTIONAL_RESULTSET_METADATA
-            | Capabilities::QUERY_ATTRIBUTES
-            | Capabilities::MARIADB_CACHE_METADATA
-            | Capabilities::MARIADB_EXTENDED_METADATA
-            | Capabilities::MARIADB_STMT_BULK_OPERATIONS;
-        let wish = Wish {
-            capabilities: self.abilities(),
-            needed: self.capabilities.intersection(shaping),
-            max_packet: self.identity.max_packet,
-            charset: self.identity.charset,
-            schema: self
-                .state
-                .schema()
-                .map(|name| self.schema_there(name).to_vec()),
-            // What a client says of itself is not true of those who come after it.
-            attributes: if self.shares {
-                Box::default()
-            } else {
-                self.identity.attributes.clone()
-            },
-            tls,
-            local,
-        };
-        (
-            wish,
-            Credentials {
-                user: backend.user.clone(),
-                passwords: backend.passwords.clone(),
-            },
-        )
     }
 
     fn account<'s>(&self, snapshot: &'s Snapshot) -> &'s Account {

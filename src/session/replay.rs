@@ -1,5 +1,7 @@
 //! What is said to a server connection so that it has the session's state, and how the pieces of such texts are read.
 
+use std::time::Duration;
+
 /// Something to say to a connection before it is used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Replay {
@@ -40,6 +42,13 @@ pub(super) fn neutral(text: &[u8]) -> bool {
     text.is_ascii() && !text.iter().any(|b| matches!(b, b'"' | b'\\' | b'|'))
 }
 
+/// A literal number of seconds, of which servers take 1 at least and a year at most.
+pub(super) fn seconds(text: &[u8]) -> Option<Duration> {
+    let word = literal_word(text)?;
+    let seconds: u64 = std::str::from_utf8(&word).ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds.clamp(1, 31_536_000)))
+}
+
 /// The content of a plain quoted string or of a bare word; `None` for anything more.
 pub(super) fn literal_word(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.trim_ascii();
@@ -59,4 +68,29 @@ pub(super) fn literal_word(text: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     Some(inner.to_vec())
+}
+
+/// What a value for sql_mode says of ANSI_QUOTES; `None` where only the server can tell.
+pub(super) fn mode_has_ansi_quotes(text: &[u8], default: Option<bool>) -> Option<bool> {
+    let word = literal_word(text)?;
+    if word.eq_ignore_ascii_case(b"default") && !text.starts_with(b"'") {
+        return default;
+    }
+    if word.iter().all(u8::is_ascii_digit) && !word.is_empty() {
+        return None;
+    }
+    // Modes that contain ANSI_QUOTES; all but ANSI are MariaDB's.
+    const WITH: [&[u8]; 7] = [
+        b"ansi",
+        b"ansi_quotes",
+        b"db2",
+        b"maxdb",
+        b"mssql",
+        b"oracle",
+        b"postgresql",
+    ];
+    Some(word.split(|b| *b == b',').any(|m| {
+        let mode = m.trim_ascii().to_ascii_lowercase();
+        WITH.contains(&mode.as_slice())
+    }))
 }

@@ -7,10 +7,11 @@
 mod reported;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::history::{Entry, History};
 use super::locks::UserLocks;
-use super::replay::{Replay, is_reading, literal_word, neutral};
+use super::replay::{Replay, is_reading, literal_word, mode_has_ansi_quotes, neutral, seconds};
 use crate::route::Pins;
 use crate::sql::{Charset, Effect, LockUse, Scope, Server, TableName, Value};
 
@@ -45,6 +46,8 @@ pub(super) struct State {
     id_was_set: bool,
     /// What later sessions begin with was changed, which the shell is to be told.
     defaults_changed: bool,
+    /// The session has set its wait_timeout.
+    idle_limit: Option<Duration>,
     /// Keys that the text being noted has assigned so far.
     assigned: Vec<Vec<u8>>,
     /// Variables that were assigned a value which only the server knows, until it has told of it.
@@ -131,6 +134,11 @@ impl State {
     pub(super) fn set_opaque(&mut self) {
         self.pins.set(Pins::OPAQUE);
         self.schema_unknown = true;
+    }
+
+    /// How long the session may be idle, where it has said so itself.
+    pub(super) fn idle_limit(&self) -> Option<Duration> {
+        self.idle_limit
     }
 
     /// Whether a statement set LAST_INSERT_ID(), since this was asked last.
@@ -301,7 +309,11 @@ impl State {
                 return;
             }
             b"insert_id" => return self.pins.set(Pins::INSERT_ID),
-            b"sql_mode" => self.ansi_quotes = self.mode_has_ansi_quotes(value.text),
+            // Counted here: the connection serves others meanwhile.
+            b"wait_timeout" => self.idle_limit = seconds(value.text),
+            b"sql_mode" => {
+                self.ansi_quotes = mode_has_ansi_quotes(value.text, self.default_ansi_quotes)
+            }
             // What it collects stays with the connection, and would tell of others there.
             b"profiling" => self.pins.set(Pins::OPAQUE),
             b"character_set_client" => {
@@ -404,31 +416,6 @@ impl State {
             // Not a plain name: only the server knows.
             None => self.pins.set(Pins::OPAQUE),
         }
-    }
-
-    /// What a value for sql_mode says of ANSI_QUOTES; `None` where only the server can tell.
-    fn mode_has_ansi_quotes(&self, text: &[u8]) -> Option<bool> {
-        let word = literal_word(text)?;
-        if word.eq_ignore_ascii_case(b"default") && !text.starts_with(b"'") {
-            return self.default_ansi_quotes;
-        }
-        if word.iter().all(u8::is_ascii_digit) && !word.is_empty() {
-            return None;
-        }
-        // Modes that contain ANSI_QUOTES; all but ANSI are MariaDB's.
-        const WITH: [&[u8]; 7] = [
-            b"ansi",
-            b"ansi_quotes",
-            b"db2",
-            b"maxdb",
-            b"mssql",
-            b"oracle",
-            b"postgresql",
-        ];
-        Some(word.split(|b| *b == b',').any(|m| {
-            let mode = m.trim_ascii().to_ascii_lowercase();
-            WITH.contains(&mode.as_slice())
-        }))
     }
 
     fn add_temporary(&mut self, table: TableName<'_>) {

@@ -45,6 +45,8 @@ pub(super) struct Client {
     pub(super) farewell: Farewell,
     /// When it last said something.
     pub(super) heard: Instant,
+    /// Since when it could say the next word, where its session limits that.
+    pub(super) rests_since: Option<Instant>,
 }
 
 /// How a client's connection ends. Closing a socket that holds bytes unread is a reset, which can overtake the error that the
@@ -101,6 +103,7 @@ impl Worker {
             chosen: None,
             farewell: Farewell::None,
             heard: self.now,
+            rests_since: None,
         });
         self.outputs = outputs;
         let token = Target::Client(key).token();
@@ -304,8 +307,12 @@ impl Worker {
             }
             if !client.conn.may_read() {
                 client.received.release(&mut self.buffers);
+                let limits_rest = client.session.idle_limit().is_some();
                 if self.drain.is_some() || client.is_dismissed {
                     self.look(key);
+                }
+                if limits_rest {
+                    self.note_rest(key);
                 }
                 return;
             }

@@ -164,7 +164,7 @@ impl Worker {
 
     /// Tells a client that this is the end, and why. The error is numbered as the reply to what the client
     /// says next, which it may be saying already.
-    fn dismiss(&mut self, key: Key, fault: &Fault) {
+    pub(super) fn dismiss(&mut self, key: Key, fault: &Fault) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -174,7 +174,11 @@ impl Worker {
         } else {
             Capabilities::NONE
         };
-        let seq = client.session.next_reply_seq();
+        let seq = match fault {
+            // As MySQL numbers it, by which drivers take the connection for lost.
+            Fault::Inactive => 0,
+            _ => client.session.next_reply_seq(),
+        };
         fault.write(&mut packet, seq, capabilities);
         client.conn.write(&packet);
         client.farewell = Farewell::Due;

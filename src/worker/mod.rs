@@ -33,6 +33,7 @@ mod meter;
 mod notices;
 mod opening;
 mod perform;
+mod rest;
 mod shared;
 mod side;
 mod slots;
@@ -106,6 +107,8 @@ pub struct Worker {
     shelves: Vec<Shelf<Key>>,
     /// Sessions that would give a connection back, the longest first.
     on_call: VecDeque<(Key, Role)>,
+    /// Sessions that have set how long they may be idle.
+    resting: Vec<Key>,
     texts: Texts,
     /// The last number given to a use of a server connection.
     serials: u64,
@@ -205,6 +208,7 @@ impl Worker {
             start: Instant::now(),
             grants: vec![None; hosts],
             warm_after: Instant::now(),
+            resting: Vec::new(),
             timers: Timers::default(),
             buffers: Pool::default(),
             scratch: vec![0; SCRATCH],
@@ -273,6 +277,7 @@ impl Worker {
             gate.set_idle(self.index, 0);
         }
         self.on_call = VecDeque::new();
+        self.resting = Vec::new();
         self.grants.fill(None);
         self.timers = Timers::default();
         self.buffers = Pool::default();
@@ -451,6 +456,7 @@ impl Worker {
                 Timer::Grant(host) => self.grant_due(host),
                 Timer::Sweep => {
                     self.sweep();
+                    self.end_rests();
                     self.timers.add(now + SWEEP, Timer::Sweep);
                 }
                 Timer::Accept(place) => self.accept_on(place),

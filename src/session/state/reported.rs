@@ -4,6 +4,7 @@
 use super::State;
 use crate::route::Pins;
 use crate::session::history::sets_character_set;
+use crate::session::replay::{mode_has_ansi_quotes, seconds};
 use crate::sql::{Charset, Value};
 
 impl State {
@@ -57,6 +58,7 @@ impl State {
             b"timestamp" | b"rand_seed1" | b"rand_seed2" | b"gtid_next" | b"profiling"
             | b"pseudo_thread_id" => return self.pins.set(Pins::OPAQUE),
             b"character_set_client" => self.charset = Charset::from_name(value),
+            b"wait_timeout" => self.idle_limit = seconds(value),
             _ if name.starts_with(b"session_track") => return,
             _ => {}
         }
@@ -65,7 +67,7 @@ impl State {
             return self.pins.set(Pins::OPAQUE);
         };
         if name == b"sql_mode" {
-            self.ansi_quotes = self.mode_has_ansi_quotes(&text);
+            self.ansi_quotes = mode_has_ansi_quotes(&text, self.default_ansi_quotes);
         }
         let value = Value {
             text: &text,
