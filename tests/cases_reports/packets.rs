@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ::atlas::wire::{Capabilities, Status};
 
 use super::common::{
-    Ended, Expect, Kind, Login, Node, Param, Part, Wire, assert_same, eventually, frame,
+    Ended, Expect, Kind, Login, Node, Param, Part, Seen, Wire, assert_same, eventually, frame,
 };
 use super::stage::{Stage, outcome, play, table};
 
@@ -118,7 +118,11 @@ fn b154_files_are_not_commands() {
                     "{first:#04x} in pieces of {piece}"
                 );
                 let trail = stage.trail();
-                assert_eq!(trail.len(), 1, "{trail:?}");
+                // A new connection is set up first; of the file nothing is a command.
+                let ran = trail.iter().filter(|seen| seen.is(sql)).count();
+                let of_file = |seen: &&Seen| seen.entry.text.contains("from a file");
+                assert_eq!(ran, 1, "{trail:?}");
+                assert_eq!(trail.iter().find(of_file), None, "{trail:?}");
             }
             let stored = format!(
                 "SELECT HEX(b), COUNT(*) FROM bl1 WHERE b LIKE '_SELECT%' AND ORD(b)={first} GROUP BY 1 LOCK IN SHARE MODE"
