@@ -108,6 +108,8 @@ fn is_set_up(text: &str) -> bool {
     text.starts_with("SELECT @@session_track_schema, ")
         || text.starts_with("SET SESSION session_track_state_change = ")
         || text.starts_with("EXECUTE IMMEDIATE CONCAT(")
+        // What that runs; with other variables where others are tracked.
+        || text.starts_with("SET autocommit = @@autocommit, time_zone = @@time_zone")
         || text == "DO 0"
 }
 
