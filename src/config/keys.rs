@@ -138,7 +138,7 @@ pub const KEYS: &[Key] = &[
     key("sharding.global_tables", "[]", Yes, "tables present in every group; `\"auto\"`, to find them, is not known yet"),
     key("sharding.fan_out", "4", No, "shards that one statement asks at a time"),
     key("sharding.merge_rows", "10000", No, "bound of offset + limit for a merged statement"),
-    key("sharding.merge_memory", r#""64MiB""#, No, "memory that one merge may use"),
+    key("sharding.merge_memory", r#""64MiB""#, Yes, "rows of one statement that may be collected from several shards"),
 
     key("rules.name", "", No, "name of the rule; the first that matches wins"),
     key("rules.match.user", r#""*""#, No, "account, `*` for all"),

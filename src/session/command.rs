@@ -274,6 +274,14 @@ impl Session {
             Ok(leg) => leg,
             Err(fault) => return self.refuse_front(front, &fault, out),
         };
+        if self.scatter.is_some() {
+            let total = front.total();
+            return match self.scatter_on(cx, sql, &statement, out) {
+                Ok(true) => total,
+                Ok(false) => 0,
+                Err(fault) => self.refuse_front(front, &fault, out),
+            };
+        }
         match self.go_where(cx, leg.as_ref(), sql, &statement, out) {
             Ok(true) => {}
             Ok(false) => return 0,
@@ -452,6 +460,7 @@ impl Session {
         let consumed = self.skip(&mut front);
         self.diary.left();
         self.attempt = super::Attempt::default();
+        self.scatter = None;
         self.refuse(fault, 1, out);
         self.give_back(out);
         consumed

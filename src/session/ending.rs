@@ -39,7 +39,7 @@ impl Session {
                 || self.is_syncing(role)
                 || !matches!(self.phase, Phase::Command);
             let is_free = self.shares && !is_busy && self.hold(role) != Hold::Held;
-            let parting = if running == Some(role) {
+            let parting = if running == Some(role) || self.is_asked(role) {
                 Parting::Kill
             } else if uploads_to == Some(role) {
                 Parting::Silent

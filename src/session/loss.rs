@@ -6,8 +6,20 @@ use super::{
     Reply, Role, Running, Session, What,
 };
 use crate::pool::HostId;
+use crate::wire::{Capabilities, Status};
 
 impl Session {
+    /// Losing the primary's connection now would lose something that the client relies on.
+    pub(super) fn is_bound(&self) -> bool {
+        self.status.contains(Status::IN_TRANS)
+            || !self.status.contains(Status::AUTOCOMMIT)
+            || self.state.pins().bind_connection()
+            || self.statements.bound_to_primary()
+            // What the server told of columns, and leaves out since, is told anew by none other.
+            || (self.capabilities.contains(Capabilities::MARIADB_CACHE_METADATA)
+                && !self.statements.is_empty())
+    }
+
     /// The bytes of a server make no sense: its connection is of no use, and the client is told if it can be.
     pub(super) fn on_bad_reply(
         &mut self,

@@ -41,6 +41,7 @@ mod reply;
 mod report;
 mod rest;
 mod routing;
+mod scatter;
 mod seen;
 mod sharded;
 mod sharded_stmt;
@@ -179,6 +180,8 @@ pub struct Session {
     begun: Vec<u8>,
     /// The client is in a transaction that is not begun on any server yet.
     is_to_begin: bool,
+    /// The command at the front is asked of several shards.
+    scatter: Option<Box<scatter::Scatter>>,
 }
 
 #[derive(Debug)]
@@ -245,6 +248,7 @@ impl Session {
             has_moved: false,
             begun: Vec::new(),
             is_to_begin: false,
+            scatter: None,
         };
         session.begin(cx, out);
         session
@@ -398,17 +402,6 @@ impl Session {
             ansi_quotes: self.state.ansi_quotes().unwrap_or(false),
             no_backslash_escapes: self.status.contains(Status::NO_BACKSLASH_ESCAPES),
         }
-    }
-
-    /// Losing the primary's connection now would lose something that the client relies on.
-    fn is_bound(&self) -> bool {
-        self.status.contains(Status::IN_TRANS)
-            || !self.status.contains(Status::AUTOCOMMIT)
-            || self.state.pins().bind_connection()
-            || self.statements.bound_to_primary()
-            // What the server told of columns, and leaves out since, is told anew by none other.
-            || (self.capabilities.contains(Capabilities::MARIADB_CACHE_METADATA)
-                && !self.statements.is_empty())
     }
 
     fn close(&mut self, out: &mut Outputs) {

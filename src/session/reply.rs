@@ -24,7 +24,7 @@ const INTERRUPTED: u16 = 1317;
 
 /// Error codes that a replica may give where the primary would not, because it is behind or set up otherwise: a read that
 /// fails with one of them is answered by the primary, whose word counts.
-const REPLICA_ONLY: [u16; 15] = [
+pub(super) const REPLICA_ONLY: [u16; 15] = [
     1044,                              // Access denied for user to database
     1049,                              // Unknown database
     1054,                              // Unknown column

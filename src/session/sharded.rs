@@ -114,18 +114,25 @@ impl Session {
         }
     }
 
-    /// The one shard that a text needs; nothing for one that names no sharded table.
+    /// The one shard that a text needs; nothing for one that names no sharded table, and for one that several shards are asked.
     ///
     /// # Errors
     /// It is not run.
     pub(super) fn leg(
-        &self,
+        &mut self,
         cx: &Cx<'_>,
         sql: &[u8],
         statement: &Statement<'_>,
     ) -> Result<Option<Leg>, Fault> {
+        if self.scatter.is_some() {
+            return Ok(None);
+        }
         match self.plan(cx, sql, statement, &[]) {
             None => Ok(None),
+            Some(Plan::Scatter { legs, limit }) => {
+                self.begin_scatter(legs, limit, statement)?;
+                Ok(None)
+            }
             Some(plan) => self.one(plan).map(Some),
         }
     }
@@ -139,7 +146,7 @@ impl Session {
         }
     }
 
-    fn is_in_transaction(&self) -> bool {
+    pub(super) fn is_in_transaction(&self) -> bool {
         self.status.contains(Status::IN_TRANS)
             || self.is_to_begin
             || !self.status.contains(Status::AUTOCOMMIT)

@@ -33,6 +33,8 @@ pub(super) enum Said {
     Clear,
     /// The beginning of the client's transaction, which began in another group and has done nothing there.
     Begin,
+    /// The client's statement, as one of several shards is asked it.
+    Leg,
     /// A prepare of the client's statement.
     Prepare(u32),
     /// The question what the server tells everybody of session state.
@@ -84,7 +86,9 @@ impl Session {
         let expect = match said {
             Some(Said::Prepare(_)) => Expect::Prepare,
             Some(Said::Refusal(expect)) => expect,
-            Some(Said::Warnings | Said::Numbers | Said::Clear | Said::Shown) => Expect::Response,
+            Some(Said::Warnings | Said::Numbers | Said::Clear | Said::Shown | Said::Leg) => {
+                Expect::Response
+            }
             Some(Said::State | Said::Whatever | Said::Order | Said::Track | Said::Begin) | None => {
                 Expect::Terminal
             }
@@ -122,9 +126,18 @@ impl Session {
             }
         };
         let before = sync.answer.len();
-        if sync.keeps_answer() {
+        let is_leg = sync.said.front() == Some(&Said::Leg);
+        if is_leg || sync.keeps_answer() {
             let seen = input.get(..walk.consumed).unwrap_or_default();
             sync.answer.extend_from_slice(seen);
+        }
+        if is_leg {
+            let taken = self.scatter.as_ref().map_or(0, |scatter| scatter.size());
+            let size = u64::try_from(taken + sync.answer.len()).unwrap_or(u64::MAX);
+            if size > cx.snapshot.config.sharding.merge_bytes_max {
+                self.scatter_too_big(cx, role, client, out);
+                return input.len();
+            }
         }
         match walk.event {
             None => self.sync = Some(sync),
@@ -161,6 +174,10 @@ impl Session {
                     sync.answer.clear();
                     sync.tracker = self.tracker_for(role, sync.said.front().copied());
                     self.sync = Some(sync);
+                    return walk.consumed;
+                }
+                if was == Some(Said::Leg) {
+                    self.leg_answered(cx, role, outcome, &sync.answer, client, out);
                     return walk.consumed;
                 }
                 if was == Some(Said::Shown) {
@@ -397,7 +414,7 @@ impl Session {
 }
 
 /// The error in the last packet of these bytes, which end with an ERR packet.
-fn server_fault(bytes: &[u8]) -> Fault {
+pub(super) fn server_fault(bytes: &[u8]) -> Fault {
     let mut rest = bytes;
     let mut last: &[u8] = b"";
     while let Some(header) = Header::parse(rest) {

@@ -51,9 +51,24 @@ impl Refused {
         "many executions in one command: execute the statement for one row after the other",
     ));
 
-    /// Several shards.
+    /// An execution for several shards.
     pub const SEVERAL: Self = Self(Cow::Borrowed(
-        "its rows are on several shards, which this version does not read together: say which with the shard key",
+        "a prepared statement whose rows are on several shards: say which with the shard key, or send it as a text",
+    ));
+
+    /// What a query asks belongs to one server.
+    pub const ONE_SERVER: Self = Self(Cow::Borrowed(
+        "what it asks belongs to one server (a variable that it sets, a lock, a function that is not built in), and its rows are on several shards",
+    ));
+
+    /// Answers that do not fit together.
+    pub const UNLIKE: Self = Self(Cow::Borrowed(
+        "the shards answer with other columns: their tables are not defined alike",
+    ));
+
+    /// Too much to be collected.
+    pub const TOO_BIG: Self = Self(Cow::Borrowed(
+        "its rows, from several shards, are more than `merge_memory` in [sharding] allows: ask for fewer, or page by key",
     ));
 
     /// The reason and the hint.

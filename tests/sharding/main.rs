@@ -5,6 +5,7 @@ mod common;
 
 mod conversions;
 mod random;
+mod scatter;
 mod stage;
 mod statements;
 mod transactions;

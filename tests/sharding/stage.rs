@@ -101,7 +101,7 @@ impl<'b> Stage<'b> {
                     "sk",
                     "key = \"k\"\nkey_type = \"string\"\nhash = \"crc32\"\nranges = [{ groups = [\"main\", \"s1\"] }]",
                 ))
-                .append(&format!("[sharding]\nglobal_tables = [\"{schema}.zone\"]")),
+                .append(&format!("[sharding]\nmerge_memory = \"1MiB\"\nglobal_tables = [\"{schema}.zone\"]")),
         );
         Self {
             bed,

@@ -157,7 +157,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "5: tables[0].hash: a date is no number: use `crc32`",
         "6: tables[0].ranges[1].from: `x` is not a date: write YYYY-MM-DD",
     ]),
-    ("[sharding]\nmerge_memory = \"64MB\"", &["2: note: sharding.merge_memory: not acted on by this version", "2: sharding.merge_memory: `64MB` is not a size: write a whole number with B, KiB, MiB or GiB, such as \"64MiB\""]),
+    ("[sharding]\nmerge_memory = \"64MB\"", &["2: sharding.merge_memory: `64MB` is not a size: write a whole number with B, KiB, MiB or GiB, such as \"64MiB\""]),
     ("[[rules]]\nmatch = { kind = \"reads\" }\naction = \"deny\"", &[
         "1: note: rules: not acted on by this version",
         "1: rules[0].name: missing: a name, which refused clients are told",
