@@ -318,7 +318,7 @@ fn b175_replies_start_at_one_whatever_was_opened_for_them() {
             let mut connections: Vec<_> = stage
                 .trail()
                 .iter()
-                .map(super::common::Seen::connection)
+                .map(Seen::connection)
                 .collect();
             connections.sort_unstable();
             connections.dedup();
