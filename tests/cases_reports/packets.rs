@@ -315,11 +315,7 @@ fn b175_replies_start_at_one_whatever_was_opened_for_them() {
             let mut client = stage.client();
             client.ok("DO 1");
             client.query("SELECT 1").assert_ok();
-            let mut connections: Vec<_> = stage
-                .trail()
-                .iter()
-                .map(Seen::connection)
-                .collect();
+            let mut connections: Vec<_> = stage.trail().iter().map(Seen::connection).collect();
             connections.sort_unstable();
             connections.dedup();
             assert_eq!(connections.len(), 2, "{connections:?}");

@@ -176,6 +176,8 @@ fn run(
                 }
                 Habit::Read => vec!["SELECT n FROM bed.writes LIMIT 1".to_owned()],
             };
+            // So that replicas keep up, which apply one by one.
+            std::thread::sleep(Duration::from_millis(2));
             let mut failure = None;
             for text in &texts {
                 let reply = match &statement {
