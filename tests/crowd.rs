@@ -201,6 +201,7 @@ fn mariadb_crowd() {
 }
 
 #[test]
+#[ignore = "does not always end within the limit; scripts/crowd runs it"]
 fn mysql_crowd() {
     crowd(Kind::MySql);
 }
