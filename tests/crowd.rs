@@ -181,7 +181,9 @@ fn nothing_is_left(bed: &Bed, atlas: &Atlas, account: &str, schema: &Schema) {
             "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p \
              ON p.id = t.trx_mysql_thread_id WHERE p.user = '{account}'"
         );
-        root.query(&sql).cell() == "0"
+        // MySQL refuses to list a statement of another test that is not in the list's character set.
+        let reply = root.query(&sql);
+        reply.error().is_none() && reply.cell() == "0"
     });
     for name in ["py1-0", "m2-1-0", "mdb1-0", "rs1-0", "py1-1", "mdb1-1"] {
         eventually("no lock is held", || {
@@ -201,7 +203,6 @@ fn mariadb_crowd() {
 }
 
 #[test]
-#[ignore = "does not always end within the limit; scripts/crowd runs it"]
 fn mysql_crowd() {
     crowd(Kind::MySql);
 }

@@ -83,7 +83,7 @@ fn b185_a_connection_that_idles_beside_a_busy_one_may_be_closed() {
             client.ok("BEGIN");
             client.ok("INSERT INTO u VALUES (4)");
             eventually("the server has closed it", || {
-                stage.open_transactions() == 0
+                stage.count_uncommitted("u WHERE id = 4") == 0
             });
             let told = client.try_query("INSERT INTO u VALUES (5)");
             assert!(told.is_err() || told.is_ok_and(|reply| reply.error().is_some()));

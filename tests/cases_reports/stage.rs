@@ -103,13 +103,12 @@ impl Stage {
         self.root().query(&sql).cell().parse().expect("a number")
     }
 
-    /// Connections of the clients' account that are in a transaction on the primary.
-    pub(crate) fn open_transactions(&self) -> u64 {
-        let sql = format!(
-            "SELECT COUNT(*) FROM information_schema.innodb_trx AS x JOIN information_schema.processlist AS p ON x.trx_mysql_thread_id = p.id WHERE p.db = '{}'",
-            self.schema
-        );
-        self.root().query(&sql).cell().parse().expect("a number")
+    /// The same with what is not committed yet.
+    pub(crate) fn count_uncommitted(&self, table_and_condition: &str) -> u64 {
+        let mut root = self.root();
+        root.ok("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
+        let sql = format!("SELECT COUNT(*) FROM {}.{table_and_condition}", self.schema);
+        root.query(&sql).cell().parse().expect("a number")
     }
 
     /// What the clients' server connections did since the last question.
