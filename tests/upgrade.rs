@@ -19,6 +19,21 @@ fn config(bed: &Bed) -> Config {
     config_for(bed)
         .server("listen = [\"{listen}\", \"unix:{dir}/atlas.sock\"]")
         .server("http_listen = \"127.0.0.1:0\"")
+        .server("admin_listen = \"127.0.0.1:0\"")
+        .append(
+            "[admin]\nusers = [{ name = \"admin\", password = \"admin-pw\", role = \"operator\" }]",
+        )
+}
+
+/// The admin port of the process that serves, by what it has said last.
+fn admin(atlas: &Atlas) -> Wire {
+    let log = atlas.log();
+    let (before, _) = log
+        .rsplit_once(" (admin port)")
+        .expect("the log names the port");
+    let address = before.rsplit(' ').next().expect("a word");
+    let address = address.parse().expect("an address");
+    Wire::connect(address, &Login::new("admin", "admin-pw"))
 }
 
 fn with_table(bed: &Bed) -> Schema {
@@ -46,6 +61,7 @@ fn clients_stay_and_new_ones_meet_the_new_process() {
         let login = Login::app().schema(&schema);
         let mut old = Atlas::start(config(&bed));
         let http = http_of(&old.log()).expect("the log names the port");
+        let mut operator = admin(&old);
         let mut writer = Wire::connect(old.address(), &login);
         writer.ok("BEGIN");
         writer.ok("INSERT INTO t VALUES (1)");
@@ -63,6 +79,15 @@ fn clients_stay_and_new_ones_meet_the_new_process() {
         let mut local = by_unix(&new, &login).expect("log-in");
         assert_eq!(local.query("SELECT 1").cell(), "1");
         assert_eq!(http_get(http, "/readyz"), (200, "ready\n".to_owned()));
+        // The old process answers who is connected to it, the new one who comes.
+        let tells = |wire: &mut Wire| {
+            let events = wire.query("SHOW EVENTS");
+            events.packets.iter().any(|packet| {
+                String::from_utf8_lossy(&packet.payload).contains("serves from here on")
+            })
+        };
+        assert!(tells(&mut operator), "an event of the old process");
+        assert!(!tells(&mut admin(&new)), "the new one has none yet");
         for client in [&mut idle, &mut slow] {
             let packet = client.try_packet().expect("an error");
             assert_eq!(packet.payload[..3], *b"\xff\x1d\x04", "{packet:?}");
@@ -77,6 +102,7 @@ fn clients_stay_and_new_ones_meet_the_new_process() {
         by_unix(&new, &login).expect("log-in");
         Wire::connect(new.address(), &login);
         assert_eq!(http_get(http, "/readyz").0, 200);
+        admin(&new).ok("SELECT VERSION");
         new.signal("TERM");
         assert!(new.wait(SOON).success());
         for file in ["atlas.sock", "atlas.upgrade"] {
