@@ -26,7 +26,8 @@ struct Client {
     name: String,
     schema: String,
     options: Opts,
-    db: Conn,
+    /// None while it has ended one and begins the next: a client that holds one and asks for another is two.
+    db: Option<Conn>,
     dice: u64,
     count: usize,
     variable: Option<u64>,
@@ -98,7 +99,7 @@ impl Client {
             name: format!("rs{seed}-{number}"),
             schema: schema.to_owned(),
             options: options.clone(),
-            db: Conn::new(options.clone())?,
+            db: Some(Conn::new(options.clone())?),
             dice: 0x9e37_79b9_7f4a_7c15 ^ (seed << 32) ^ (number as u64 + 1),
             count: 0,
             variable: None,
@@ -106,6 +107,10 @@ impl Client {
             div: 4,
             done: Done::default(),
         })
+    }
+
+    fn db(&mut self) -> Result<&mut Conn, Fault> {
+        self.db.as_mut().ok_or_else(|| "no connection".into())
     }
 
     fn below(&mut self, n: u64) -> u64 {
@@ -134,7 +139,7 @@ impl Client {
         want: &T,
         sql: &str,
     ) -> Result<(), Fault> {
-        let rows: Vec<Row> = self.db.query(sql)?;
+        let rows: Vec<Row> = self.db()?.query(sql)?;
         let mut cells: Vec<Option<T>> = rows.into_iter().map(|mut row| row.take(0)).collect();
         let got = match cells.len() {
             1 => cells.pop().flatten(),
@@ -170,7 +175,7 @@ impl Client {
         let sql = format!(
             "SELECT '{tag}', @v, @@time_zone, @@div_precision_increment, @@autocommit, DATABASE()"
         );
-        let got: Option<State> = self.db.query_first(sql)?;
+        let got: Option<State> = self.db()?.query_first(sql)?;
         let want = (
             tag,
             self.variable,
@@ -200,11 +205,11 @@ impl Client {
                 format!("SET SESSION div_precision_increment = {}", self.div)
             }
         };
-        Ok(self.db.query_drop(sql)?)
+        Ok(self.db()?.query_drop(sql)?)
     }
 
     fn reset(&mut self) -> Result<(), Fault> {
-        self.db.reset()?;
+        self.db()?.reset()?;
         self.fresh();
         self.see()
     }
@@ -217,9 +222,9 @@ impl Client {
 
     fn insert(&mut self) -> Result<(), Fault> {
         let tag = self.tag();
-        self.db
+        self.db()?
             .query_drop(format!("INSERT INTO a(tag) VALUES ('{tag}')"))?;
-        let id = self.db.last_insert_id();
+        let id = self.db()?.last_insert_id();
         self.one("LAST_INSERT_ID()", &id, "SELECT LAST_INSERT_ID()")?;
         let sql = format!("SELECT tag FROM a WHERE id = {id} /*master*/");
         self.one("row", &tag, &sql)
@@ -228,34 +233,34 @@ impl Client {
     fn transaction(&mut self) -> Result<(), Fault> {
         let tag = self.tag();
         let count = format!("SELECT COUNT(*) FROM b WHERE tag = '{tag}' /*master*/");
-        self.db.query_drop("BEGIN")?;
-        self.db
+        self.db()?.query_drop("BEGIN")?;
+        self.db()?
             .query_drop(format!("INSERT INTO b(tag) VALUES ('{tag}')"))?;
         self.one("own row", &1_u64, &count)?;
         let keep = self.below(2);
         let end = if keep == 1 { "COMMIT" } else { "ROLLBACK" };
-        self.db.query_drop(end)?;
+        self.db()?.query_drop(end)?;
         self.one("row after it", &keep, &count)
     }
 
     fn temporary(&mut self) -> Result<(), Fault> {
         let tag = self.tag();
-        self.db
+        self.db()?
             .query_drop("CREATE TEMPORARY TABLE mine(tag VARCHAR(60))")?;
-        self.db
+        self.db()?
             .query_drop(format!("INSERT INTO mine VALUES ('{tag}')"))?;
         self.one("temporary table", &tag, "SELECT tag FROM mine")?;
-        Ok(self.db.query_drop("DROP TEMPORARY TABLE mine")?)
+        Ok(self.db()?.query_drop("DROP TEMPORARY TABLE mine")?)
     }
 
     fn error(&mut self) -> Result<(), Fault> {
         let tag = self.tag();
-        match self.db.query_drop(format!("SELECT `{tag}` FROM three")) {
+        match self.db()?.query_drop(format!("SELECT `{tag}` FROM three")) {
             Err(Error::MySqlError(error)) if error.code == 1054 && error.message.contains(&tag) => {
             }
             other => return Err(format!("{}: error: {other:?}", self.name).into()),
         }
-        let warnings: Vec<(String, u16, String)> = self.db.query("SHOW WARNINGS")?;
+        let warnings: Vec<(String, u16, String)> = self.db()?.query("SHOW WARNINGS")?;
         match warnings.as_slice() {
             [(_, 1054, message)] if message.contains(&tag) => Ok(()),
             other => Err(format!("{}: warnings: {other:?}", self.name).into()),
@@ -265,12 +270,12 @@ impl Client {
     fn prepared(&mut self) -> Result<(), Fault> {
         let tag = self.tag();
         let got: Option<String> = self
-            .db
+            .db()?
             .exec_first("SELECT CONCAT(?, ?)", (tag.as_str(), "!"))?;
         self.same("prepared", &got, &Some(format!("{tag}!")))?;
         let n = self.below(3) + 1;
         let got: Option<u64> = self
-            .db
+            .db()?
             .exec_first("SELECT n FROM three WHERE n = ?", (n,))?;
         self.same("prepared", &got, &Some(n))
     }
@@ -279,15 +284,15 @@ impl Client {
         match self.below(3) {
             0 => self.get_and_release("lock"),
             1 => {
-                self.db.query_drop("LOCK TABLES three READ")?;
+                self.db()?.query_drop("LOCK TABLES three READ")?;
                 self.one("locked table", &3_u64, "SELECT COUNT(*) FROM three")?;
-                Ok(self.db.query_drop("UNLOCK TABLES")?)
+                Ok(self.db()?.query_drop("UNLOCK TABLES")?)
             }
             _ => {
-                self.db.query_drop("BEGIN")?;
+                self.db()?.query_drop("BEGIN")?;
                 let sql = "SELECT n FROM three WHERE n = 2 LOCK IN SHARE MODE";
                 self.one("locking read", &2_u64, sql)?;
-                Ok(self.db.query_drop("ROLLBACK")?)
+                Ok(self.db()?.query_drop("ROLLBACK")?)
             }
         }
     }
@@ -300,10 +305,12 @@ impl Client {
 
     fn follow(&mut self) -> Result<(), Fault> {
         let rows = 1 + self.below(3);
-        let got: Vec<u64> = self.db.query(format!("SELECT n FROM three LIMIT {rows}"))?;
+        let got: Vec<u64> = self
+            .db()?
+            .query(format!("SELECT n FROM three LIMIT {rows}"))?;
         self.same("rows", &(got.len() as u64), &rows)?;
         self.one("FOUND_ROWS()", &rows, "SELECT FOUND_ROWS()")?;
-        self.db
+        self.db()?
             .query_drop("UPDATE b SET tag = 'x' WHERE tag = 'nobody'")?;
         self.one("ROW_COUNT()", &0_u64, "SELECT ROW_COUNT()")
     }
@@ -314,8 +321,8 @@ impl Client {
         let place = self.below(4);
         match place {
             1 => {
-                self.db.query_drop("BEGIN")?;
-                self.db
+                self.db()?.query_drop("BEGIN")?;
+                self.db()?
                     .query_drop(format!("INSERT INTO b(tag) VALUES ('{tag}')"))?;
             }
             2 => {
@@ -323,17 +330,18 @@ impl Client {
                 self.one("lock", &1_u8, &format!("SELECT GET_LOCK('{name}', 60)"))?;
             }
             3 => self
-                .db
+                .db()?
                 .query_drop("CREATE TEMPORARY TABLE mine(tag VARCHAR(60))")?,
             _ => {}
         }
-        self.db = Conn::new(self.options.clone())?;
+        drop(self.db.take());
+        self.db = Some(Conn::new(self.options.clone())?);
         self.fresh();
         if place == 1 {
             // The server notices it a little later.
             let late = Instant::now() + Duration::from_secs(60);
             let sql = format!("SELECT COUNT(*) FROM b WHERE tag = '{tag}' /*master*/");
-            while self.db.query_first::<u64, _>(&sql)? != Some(0) {
+            while self.db()?.query_first::<u64, _>(&sql)? != Some(0) {
                 self.same("time left for a rollback", &(Instant::now() < late), &true)?;
                 std::thread::sleep(Duration::from_millis(50));
             }
