@@ -61,7 +61,7 @@ pub(super) struct Mark {
 /// See the module's words.
 #[derive(Debug, Default)]
 pub(super) struct Diary {
-    /// When the last command began, or ended.
+    /// When the last command began, or ended; before the first, when the client came.
     pub(super) since: Duration,
     /// When the command was looked at last: it is again when its connection is there.
     looked: Duration,
@@ -79,6 +79,14 @@ pub(super) struct Diary {
 }
 
 impl Diary {
+    /// That of a client that comes now.
+    pub(super) fn begun(now: Duration) -> Self {
+        Self {
+            since: now,
+            ..Self::default()
+        }
+    }
+
     /// A statement is looked at, perhaps once more.
     pub(super) fn begin(&mut self, cx: &mut Cx<'_>, text: &[u8], dialect: &Dialect) {
         self.looked = cx.now;

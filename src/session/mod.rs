@@ -233,7 +233,7 @@ impl Session {
             killing: None,
             preparing: None,
             attempt: Attempt::default(),
-            diary: diary::Diary::default(),
+            diary: diary::Diary::begun(cx.now),
             insert_id: InsertId::Known(0),
             numbers: Numbers::FRESH,
             kept_warnings: None,

@@ -69,6 +69,22 @@ fn sessions_and_pins() {
     }
 }
 
+/// One that has not logged in is there since it came, not since Atlas did.
+#[test]
+fn a_client_in_its_login() {
+    let stage = Stage::new(Kind::MariaDb);
+    let mut viewer = stage.viewer();
+    let before = std::time::Instant::now();
+    let _half = Wire::greet(stage.atlas.address()).expect("a greeting");
+    let sessions = rows(&mut viewer, "SHOW SESSIONS");
+    let age = before.elapsed().as_millis();
+    let row = sessions
+        .iter()
+        .find(|row| row[5] == "log-in")
+        .unwrap_or_else(|| panic!("{sessions:?}"));
+    assert!(row[6].parse::<u128>().expect("ms") <= age, "{row:?}");
+}
+
 /// Counters by reason, and statements by kind; neither shows a literal.
 #[test]
 fn routes_and_digests() {
