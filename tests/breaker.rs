@@ -98,7 +98,7 @@ fn reads_go_elsewhere_while_it_is_open() {
             .server("http_listen = \"127.0.0.1:0\"")
             // Every client needs connections of its own.
             .all_users("sharing = \"session\"")
-            .append(POOL);
+            .append(&POOL.replace("50ms", "1s"));
         let atlas = Atlas::start(config);
         let http = http_of(&atlas.log()).expect("the log names the port");
         // The server id of whoever answers, on a connection that is new to the server.
@@ -129,8 +129,8 @@ fn reads_go_elsewhere_while_it_is_open() {
         for _ in 0..50 {
             assert_eq!(read(), second);
         }
-        // At most the one after the pause, when the fifty took so long.
-        assert!(gateway.refused() <= refused + 2, "it is left alone");
+        // At most the one after the pause, when the fifty took so long, and a check's or two.
+        assert!(gateway.refused() <= refused + 3, "it is left alone");
         gateway.open();
         eventually("it closes", || read() == first);
         atlas.wait_log(&format!(
@@ -149,7 +149,7 @@ fn writes_are_told_at_once_when_no_other_primary_came() {
             .group(&format!("primary = \"{}\"", gateway.address))
             .group("primary_wait = \"1s\"")
             .all_users("sharing = \"session\"")
-            .append(POOL);
+            .append(&POOL.replace("50ms", "1s"));
         let atlas = Atlas::start(config);
         let write = || {
             let mut client = Wire::connect(atlas.address(), &Login::plain());
@@ -177,6 +177,45 @@ fn writes_are_told_at_once_when_no_other_primary_came() {
         gateway.open();
         eventually("writes go on", || write().is_none());
         old.ok("DO 1");
+    }
+}
+
+/// The pause is not waited for when checks can connect again.
+#[test]
+fn a_check_that_connects_ends_the_pause() {
+    for bed in Bed::both() {
+        let gateway = Gateway::to(bed.address(Node::Replica1));
+        let replicas = format!("replicas = [\"{}\"]", gateway.address);
+        let config = config_for(&bed)
+            .group(&replicas)
+            .server("http_listen = \"127.0.0.1:0\"")
+            .all_users("sharing = \"session\"")
+            .append(&POOL.replace("2s", "10m"));
+        let atlas = Atlas::start(config);
+        let http = http_of(&atlas.log()).expect("the log names the port");
+        let read = || {
+            let mut client = Wire::connect(atlas.address(), &Login::plain());
+            client.query("SELECT @@server_id").cell()
+        };
+        let id = bed.root(Node::Replica1).query("SELECT @@server_id").cell();
+        eventually("it serves", || read() == id);
+        gateway.close();
+        eventually("it opens", || {
+            assert_ne!(read(), "");
+            metric(http, &gateway) == "1"
+        });
+        // The check's own connection, which exists, answers all the time; that is not enough.
+        let refused = gateway.refused();
+        eventually("checks try to connect", || gateway.refused() > refused + 3);
+        assert_eq!(metric(http, &gateway), "1");
+        assert_ne!(read(), id);
+        gateway.open();
+        eventually("it closes", || read() == id);
+        assert_eq!(metric(http, &gateway), "0");
+        atlas.wait_log(&format!(
+            "a check could log in to {}: the next connection to it is tried",
+            gateway.address
+        ));
     }
 }
 

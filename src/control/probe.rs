@@ -26,7 +26,7 @@ use crate::pool::{
     Replication, ServerFacts, Sight,
 };
 use crate::snapshot::{Group, HostEntry};
-use crate::worker::{Live, is_exhaustion};
+use crate::worker::{Gate, Live, is_exhaustion};
 
 /// What a check found.
 #[derive(Debug)]
@@ -377,24 +377,50 @@ impl Prober {
         if let Some(mut connection) = self.connection.take().filter(leads_there)
             && let Ok(findings) = connection.examine(questions, deadline)
         {
+            // That this one works says nothing of new ones.
+            if self.gate().is_some_and(Gate::is_stopped)
+                && let Ok(new) = self.connect(&resolved, deadline)
+            {
+                new.quit(deadline);
+            }
             self.keep(connection, &findings);
             return Ok(findings);
         }
+        let mut connection = self.connect(&resolved, deadline)?;
+        let findings = connection.examine(questions, deadline)?;
+        self.keep(connection, &findings);
+        Ok(findings)
+    }
+
+    /// A new connection; the breaker hears of it.
+    fn connect(&self, resolved: &[SocketAddr], deadline: Instant) -> Result<Connection, Fault> {
         let backends = &self.live.tls.backends;
         let target = Target {
             address: self.address(),
-            resolved: &resolved,
+            resolved,
             tls_mode: self.group().config.tls.mode,
             tls: backends.get(self.entry().group).and_then(Option::as_ref),
             monitor: self.monitor(),
         };
-        let mut connection = Connection::open(&target, deadline)?;
+        let begun = Instant::now();
+        let connection = Connection::open(&target, deadline)?;
         if let (Some(_), Some(peer)) = (&self.name, connection.peer) {
             self.move_to(peer);
         }
-        let findings = connection.examine(questions, deadline)?;
-        self.keep(connection, &findings);
-        Ok(findings)
+        if self
+            .gate()
+            .is_some_and(|gate| gate.note_check(begun, Instant::now()))
+        {
+            log::info!(
+                "a check could log in to {}: the next connection to it is tried",
+                self.address()
+            );
+        }
+        Ok(connection)
+    }
+
+    fn gate(&self) -> Option<&Gate> {
+        self.live.gates.get(self.host.index()).map(AsRef::as_ref)
     }
 
     /// Publishes what was learnt of the server itself, and keeps the connection for the next check.

@@ -26,6 +26,8 @@ pub(super) struct Backend {
     /// The log-in, until it is through.
     pub(super) login: Option<Box<Upstream>>,
     pub(super) received: Buffer,
+    /// When it was begun to open it.
+    pub(super) begun: Instant,
     pub(super) connected: bool,
     /// It counts for the bounds of `[pool]`; side connections do not.
     pub(super) is_counted: bool,
@@ -281,7 +283,7 @@ impl Worker {
             self.uncount_backend(backend.host);
         }
         if backend.login.is_some() && matches!(failure, Failure::Unreachable(_)) {
-            self.note_opening(backend.host, false);
+            self.note_opening(backend.host, false, backend.begun);
         }
         match backend.purpose {
             // Long after its log-in.

@@ -94,8 +94,8 @@ impl Worker {
             }
             Step::Ready(ready) => {
                 backend.login = None;
-                let host = backend.host;
-                self.note_opening(host, true);
+                let (host, begun) = (backend.host, backend.begun);
+                self.note_opening(host, true, begun);
                 let Some(backend) = self.backends.get_mut(key) else {
                     return;
                 };

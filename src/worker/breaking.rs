@@ -1,7 +1,7 @@
 //! The breaker of each host in a worker: what its connections come to, who has to go elsewhere when it opens, and what a primary's
 //! sessions do while it is open.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::gate::Who;
 use super::slots::Key;
@@ -10,11 +10,11 @@ use crate::pool::{HostId, Turn};
 use crate::session::{Failure, Role};
 
 impl Worker {
-    /// A connection was opened, or could not be.
-    pub(super) fn note_opening(&mut self, host: HostId, is_success: bool) {
+    /// A connection was opened, or could not be, that was begun at that moment.
+    pub(super) fn note_opening(&mut self, host: HostId, is_success: bool, begun: Instant) {
         let turn = self
             .gate(host)
-            .and_then(|gate| gate.note_opening(is_success, self.now));
+            .and_then(|gate| gate.note_opening(is_success, begun, self.now));
         let Some(turn) = turn else {
             return;
         };

@@ -165,11 +165,28 @@ impl Gate {
     }
 
     /// Notes how opening a connection went.
-    pub(super) fn note_opening(&self, is_success: bool, now: Instant) -> Option<Turn> {
+    pub(super) fn note_opening(
+        &self,
+        is_success: bool,
+        begun: Instant,
+        now: Instant,
+    ) -> Option<Turn> {
         let (breaker, limits) = &mut *self.breaker();
-        let turn = breaker.note(is_success, self.moment(now), limits);
+        let turn = breaker.note(is_success, self.moment(begun), self.moment(now), limits);
         self.note_stop(breaker);
         turn
+    }
+
+    /// Notes that a check, begun at that moment, has opened a connection and logged in. Whether one may try now, which could not
+    /// before.
+    pub fn note_check(&self, begun: Instant, now: Instant) -> bool {
+        if !self.is_stopped() {
+            return false;
+        }
+        let (breaker, _) = &mut *self.breaker();
+        let is_cut_short = breaker.note_check(self.moment(begun), self.moment(now));
+        self.note_stop(breaker);
+        is_cut_short
     }
 
     /// Sends everybody away who waits.

@@ -118,7 +118,7 @@ impl Worker {
             Err(failure) => {
                 self.uncount_backend(host);
                 if matches!(failure, Failure::Unreachable(_)) {
-                    self.note_opening(host, false);
+                    self.note_opening(host, false, self.now);
                 }
                 self.open_failed(key, role, host, failure);
             }
@@ -186,6 +186,7 @@ impl Worker {
             purpose,
             login: Some(Box::new(upstream)),
             received: Buffer::default(),
+            begun: self.now,
             connected: false,
             is_counted: false,
             is_condemned: false,

@@ -158,7 +158,6 @@ fn config(bed: &Bed, monitor: &str) -> Config {
         // A busy machine takes its time for what the tests wait for; neither limit is what they are about, unless they say so.
         .group("primary_wait = \"60s\"")
         .group("max_lag = \"1h\"")
-        .append("[pool]\nbreaker = { failure_ratio = 1.0 }\n")
         .append(monitor)
 }
 
