@@ -74,6 +74,7 @@ pub const KEYS: &[Key] = &[
     key("monitor.timeout", r#""1s""#, Yes, "how long a check may take"),
     key("monitor.fall", "3", Yes, "failed checks that take a server out"),
     key("monitor.rise", "2", Yes, "good checks that bring it back"),
+    key("monitor.heartbeat", r#""""#, Yes, "`schema.table` with a heartbeat (as pt-heartbeat writes it) by which lag is measured; empty for the servers' own figures"),
 
     key("pool.min_idle", "4", Yes, "connections to each server opened before the instance is ready"),
     key("pool.max_connections", "200", Yes, "connections to each server, all workers together"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::server::{DAY, to_u32, to_usize};
 use super::tree::Section;
 use super::user::{self, UserConfig};
-use super::{Secret, user::read_passwords};
+use super::{Secret, user::read_passwords, value};
 
 /// `[monitor]`: the account and pace of health, lag and topology checks.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct MonitorConfig {
     pub fall: u32,
     /// Good checks in a row that bring it back.
     pub rise: u32,
+    /// Schema and name of the table by which lag is measured.
+    pub heartbeat: Option<(String, String)>,
 }
 
 impl MonitorConfig {
@@ -39,6 +41,10 @@ impl MonitorConfig {
             timeout: section.duration("timeout", short, Duration::from_secs(1)),
             fall: to_u32(section.int("fall", 1..=1000, 3)),
             rise: to_u32(section.int("rise", 1..=1000, 2)),
+            heartbeat: section
+                .get("heartbeat")
+                .filter(|field| field.string() != Some(""))
+                .and_then(|field| field.parse(value::table_name)),
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::names::Names;
 use super::probe::Prober;
+use super::pulses::Pulses;
 use super::roles::Looked;
 use crate::config::HostAddress;
 use crate::pool::{HostId, Offer};
@@ -26,6 +27,7 @@ pub struct Checks {
     checked: Mutex<HashSet<HostId>>,
     /// Hosts whose first check has ended, well or not.
     pub(super) first_round: AtomicUsize,
+    pub(super) pulses: Pulses,
     /// Where checks tell what they saw.
     pub(super) looks: SyncSender<Looked>,
     told: Mutex<Option<Receiver<Looked>>>,
@@ -47,6 +49,7 @@ impl Checks {
             start: Instant::now(),
             checked: Mutex::default(),
             first_round: AtomicUsize::new(0),
+            pulses: Pulses::default(),
             looks,
             told: Mutex::new(Some(told)),
         });

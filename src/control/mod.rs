@@ -21,6 +21,7 @@ mod names;
 pub mod notices;
 pub mod notify;
 mod probe;
+mod pulses;
 pub mod roles;
 pub mod signal;
 pub mod stop;

@@ -3,6 +3,7 @@
 //! a server that hangs holds up its own thread only. What the answers decide is `pool`'s.
 
 mod connection;
+mod heartbeat;
 mod link;
 mod part;
 mod replication;
@@ -235,12 +236,17 @@ impl Prober {
         match outcome {
             Ok(findings) => {
                 self.is_refused = false;
+                self.note_pulse(
+                    findings.sight.identity.server_id,
+                    findings.heartbeat.as_ref(),
+                );
                 // One that is about to be the primary, or to be fenced, is asked as a replica for the last time.
                 let follows = self.group().config.topology == Topology::Follow;
                 let is_replica = !follows || !findings.sight.claims();
                 self.tell_roles(Look::Answered(findings.sight), begun);
                 // First how fresh it is: one that comes back is to be known for what it is when the first read looks.
-                self.note_replication(findings.replication.filter(|_| is_replica));
+                let said = findings.replication.filter(|_| is_replica);
+                self.note_replication(said.map(|said| self.by_heartbeat(said, findings.heartbeat)));
                 self.answered();
             }
             Err(Fault::Refused { code, message }) if code != SHUTDOWN => {
@@ -251,12 +257,14 @@ impl Prober {
                         self.address()
                     );
                 }
+                self.note_pulse(0, Some(&Err(told.clone())));
                 self.tell_roles(Look::Answered(Sight::default()), begun);
-                self.note_replication(Some((Replication::Hidden, told)));
+                self.note_replication(Some(self.by_heartbeat((Replication::Hidden, told), None)));
                 self.answered();
             }
             Err(Fault::Ours(why)) => log::warn!("cannot check {}: {why}", self.address()),
             Err(Fault::Refused { message: why, .. } | Fault::Down(why)) => {
+                self.note_pulse(0, None);
                 self.tell_roles(Look::Silent, begun);
                 self.failed(&why);
             }
@@ -285,11 +293,12 @@ impl Prober {
     }
 
     /// What is asked beside the settings.
-    fn questions(&self) -> Questions {
+    fn questions(&self, deadline: Instant) -> Questions {
         let follows = self.group().config.topology == Topology::Follow;
         Questions {
             replication: follows || self.lag_policy.is_some(),
             group: follows,
+            heartbeat: self.heartbeat_question(deadline),
         }
     }
 
@@ -339,6 +348,7 @@ impl Prober {
             Replication::Stopped
             | Replication::Absent
             | Replication::Hidden
+            | Replication::Unmeasured
             | Replication::Silent => None,
         };
         self.published().set_freshness(now);
@@ -368,14 +378,14 @@ impl Prober {
     fn check(&mut self) -> Result<Findings, Fault> {
         let deadline = Instant::now() + self.monitor().timeout;
         let resolved = self.resolve(deadline)?;
-        let questions = self.questions();
+        let questions = self.questions(deadline);
         let leads_there = |connection: &Connection| {
             let peer = connection.peer.filter(|_| self.name.is_some());
             peer.is_none_or(|peer| resolved.contains(&peer))
         };
         // If it does not answer, the server may have restarted or moved: a new connection tells.
         if let Some(mut connection) = self.connection.take().filter(leads_there)
-            && let Ok(findings) = connection.examine(questions, deadline)
+            && let Ok(findings) = connection.examine(&questions, deadline)
         {
             // That this one works says nothing of new ones.
             if self.gate().is_some_and(Gate::is_stopped)
@@ -387,7 +397,7 @@ impl Prober {
             return Ok(findings);
         }
         let mut connection = self.connect(&resolved, deadline)?;
-        let findings = connection.examine(questions, deadline)?;
+        let findings = connection.examine(&questions, deadline)?;
         self.keep(connection, &findings);
         Ok(findings)
     }

@@ -18,6 +18,8 @@ pub enum Replication {
     Hidden,
     /// It was asked and did not answer in time, though it answers other questions: so it is while replication is being stopped.
     Silent,
+    /// A heartbeat is to tell how far it is behind, and does not.
+    Unmeasured,
 }
 
 /// Whether a replica's data are fresh enough.
@@ -137,7 +139,7 @@ impl LagGate {
                 Freshness::Stopped
             }
             Replication::Absent if self.has_replicated || policy.is_strict => Freshness::Unknown,
-            Replication::Silent => Freshness::Unknown,
+            Replication::Silent | Replication::Unmeasured => Freshness::Unknown,
             Replication::Hidden if policy.is_strict => Freshness::Unknown,
             Replication::Absent | Replication::Hidden => Freshness::Fresh,
         };
@@ -319,6 +321,12 @@ mod tests {
             [Fresh, Unknown, Unknown, Fresh]
         );
         assert_eq!(Replica::new(POLICY).all(&[Replication::Silent]), [Unknown]);
+        // Where there is a heartbeat, it is to tell.
+        let said = [lags(&[0]), vec![Replication::Unmeasured], lags(&[0, 0])].concat();
+        assert_eq!(
+            Replica::new(POLICY).all(&said),
+            [Fresh, Unknown, Unknown, Fresh]
+        );
     }
 
     #[test]

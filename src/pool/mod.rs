@@ -3,6 +3,7 @@
 
 mod breaker;
 mod health;
+mod heartbeat;
 mod hosts;
 mod lag;
 mod queue;
@@ -13,6 +14,7 @@ mod topology;
 
 pub use breaker::{Breaker, Turn};
 pub use health::{Change, Health, Outcome, Pace, Ramp};
+pub use heartbeat::{Beat, Pulse};
 pub use hosts::{Host, Hosts, Offer, ServerFacts};
 pub use lag::{Freshness, LagGate, LagPolicy, Replication};
 pub use queue::{Bounds, Grant, Queue, Waiter};

@@ -10,6 +10,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod failover;
+mod heartbeat;
 mod load;
 mod roles;
 mod stage;

@@ -25,7 +25,11 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(kind: Kind, monitor: &str, change: impl FnOnce(Config) -> Config) -> Self {
-        let bed = Bed::own(kind);
+        Self::over(Bed::own(kind), monitor, change)
+    }
+
+    /// The same in front of a bed that is there.
+    pub fn over(bed: Bed, monitor: &str, change: impl FnOnce(Config) -> Config) -> Self {
         let atlas = Atlas::start(change(config(&bed, monitor)));
         let http = http_of(&atlas.log()).expect("the log names the port");
         Self {
@@ -56,14 +60,16 @@ impl Stage {
         Some(line.to_owned())
     }
 
+    /// A figure of a server.
+    pub fn figure(&self, name: &str, node: Node) -> Option<String> {
+        let line = self.line(name, node)?;
+        line.rsplit(' ').next().map(str::to_owned)
+    }
+
     /// Waits for a figure of a server.
     pub fn wait_figure(&self, name: &str, node: Node, wanted: &str) {
         let end = Instant::now() + Duration::from_secs(90);
-        let is_there = || {
-            let line = self.line(name, node);
-            line.is_some_and(|line| line.rsplit(' ').next() == Some(wanted))
-        };
-        while !is_there() {
+        while self.figure(name, node).as_deref() != Some(wanted) {
             assert!(
                 Instant::now() < end,
                 "{name} of {} does not become {wanted}\n{}",

@@ -71,6 +71,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "2: pool.min_idle: `min_idle` (20) is more than `max_connections` (10)",
         "4: pool.connect_timeout: 0s is out of range: 1ms to 1d",
     ]),
+    ("[monitor]\nuser = \"m\"\npassword = \"x\"\nheartbeat = \"heartbeat\"", &["4: monitor.heartbeat: `heartbeat` is not a table: write schema.table"]),
     ("[pool]\nbreaker = { failure_ratio = 50 }", &["2: pool.breaker.failure_ratio: out of range: 0.01 to 1"]),
     // Groups.
     ("[[groups]]\nname = \"a\"", &["1: groups[0].primary: missing: the address of the primary, such as \"10.0.0.1:3306\""]),

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::Fault;
 use super::link::{self, Link};
-use super::{part, replication};
+use super::{heartbeat, part, replication};
 use crate::config::{BackendTlsMode, HostAddress, MonitorConfig};
-use crate::pool::{Replication, ServerFacts, Sight};
+use crate::pool::{Beat, Replication, ServerFacts, Sight};
 use crate::session::{Credentials, Failure, Step, TlsWish, Upstream, Wish};
 use crate::wire::{Capabilities, ColumnDef, Command, ErrPacket, PacketWriter, Reader, TextRow};
 use crate::worker::tls::BackendTls;
@@ -39,6 +39,8 @@ pub(super) struct Connection {
     is_known: bool,
     /// The account may not ask for the replication group.
     is_group_hidden: bool,
+    /// It was told the time zone for heartbeats.
+    is_zone_set: bool,
 }
 
 /// What a server answers to a statement.
@@ -62,17 +64,21 @@ pub(super) struct Findings {
     pub(super) wait_timeout: Option<Duration>,
     /// Its replication, if it was asked, and why it does not tell.
     pub(super) replication: Option<(Replication, String)>,
+    /// Its heartbeat, if it was asked, or why it shows none.
+    pub(super) heartbeat: Option<Result<Beat, String>>,
     /// Its part in its group.
     pub(super) sight: Sight,
 }
 
 /// What a check asks beside the settings.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Questions {
     /// From where it replicates and how far it is behind.
     pub(super) replication: bool,
     /// Its replication group, of servers that know such.
     pub(super) group: bool,
+    /// The statement for its heartbeat.
+    pub(super) heartbeat: Option<String>,
 }
 
 impl Connection {
@@ -133,6 +139,7 @@ impl Connection {
                         is_spent: false,
                         is_known: false,
                         is_group_hidden: false,
+                        is_zone_set: false,
                     });
                 }
                 Step::Failed(Failure::Refused { code, message, .. }) => {
@@ -149,7 +156,7 @@ impl Connection {
     /// Asks what a check wants to know. That it answers is the better part of it.
     pub(super) fn examine(
         &mut self,
-        questions: Questions,
+        questions: &Questions,
         deadline: Instant,
     ) -> Result<Findings, Fault> {
         let settings = self.ask(part::settings(&self.facts), deadline)?;
@@ -193,13 +200,30 @@ impl Connection {
             self.is_group_hidden = matches!(answer, Answer::Refused { .. });
             sight.view = part::view(&answer, &sight.identity);
         }
+        let heartbeat = match &questions.heartbeat {
+            Some(question) if !self.is_spent => Some(self.heartbeat(question, deadline)?),
+            Some(_) => Some(Err("it does not answer in time".to_owned())),
+            None => None,
+        };
         Ok(Findings {
             ansi_quotes: settings.ansi_quotes,
             init_connect: settings.init_connect,
             wait_timeout: settings.wait_timeout,
             replication,
+            heartbeat,
             sight,
         })
+    }
+
+    fn heartbeat(
+        &mut self,
+        question: &str,
+        deadline: Instant,
+    ) -> Result<Result<Beat, String>, Fault> {
+        if !std::mem::replace(&mut self.is_zone_set, true) {
+            self.ask(heartbeat::ZONE, deadline)?;
+        }
+        Ok(heartbeat::read(&self.ask(question, deadline)?))
     }
 
     /// Leaves as one should, or the server counts an aborted client.

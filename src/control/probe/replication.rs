@@ -87,7 +87,7 @@ fn badness(replication: Replication) -> (u8, Duration) {
         Replication::Hidden => (2, Duration::ZERO),
         Replication::Disconnected => (3, Duration::ZERO),
         Replication::Stopped => (4, Duration::ZERO),
-        Replication::Silent => (5, Duration::ZERO),
+        Replication::Silent | Replication::Unmeasured => (5, Duration::ZERO),
     }
 }
 

@@ -8,7 +8,7 @@ impl Prober {
     /// Says once that a replica does not tell how far it is behind, and what would help.
     pub(super) fn tell_of_hidden(&mut self, said: Replication, why: &str, policy: &LagPolicy) {
         let is_hidden = match said {
-            Replication::Hidden | Replication::Absent => true,
+            Replication::Hidden | Replication::Absent | Replication::Unmeasured => true,
             Replication::Behind(_)
             | Replication::Disconnected
             | Replication::Stopped
@@ -18,7 +18,9 @@ impl Prober {
             self.is_hidden = is_hidden;
             return;
         }
-        let consequence = if policy.is_strict {
+        let consequence = if said == Replication::Unmeasured {
+            "it serves no reads, because monitor.heartbeat is to tell"
+        } else if policy.is_strict {
             "it serves no reads, because the group has a max_lag"
         } else {
             "it serves reads however far it is behind; with a max_lag of its own the group would keep them away"
