@@ -6,6 +6,7 @@
     reason = "this starts the threads and binds the sockets that the rest of the house is spared from"
 )]
 
+mod given;
 mod sockets;
 
 use std::io;
@@ -101,11 +102,10 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     };
     let upgrade = handover::listen(&upgrade_path, &mut inherited)?;
     let doors = Doors::default();
-    let bound = sockets::clients(&config, count, &mut inherited, &doors)?;
+    let mut passed = given::Sockets::from_environment()?;
+    let bound = sockets::clients(&config, count, &mut passed, &mut inherited, &doors)?;
     let mut single = |purpose, address: Option<SocketAddr>| {
-        address
-            .map(|address| sockets::single(purpose, address, &mut inherited, &doors))
-            .transpose()
+        sockets::single(purpose, address, &mut passed, &mut inherited, &doors)
     };
     let http = single("http", config.server.http_listen)?;
     let admin = single("admin", config.server.admin_listen)?;
@@ -136,12 +136,12 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     roles::start(desk.clone())?;
     signal::start(shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
-    let mut unix = Some(bound.unix);
+    let mut whole = Some(bound.whole);
     let mut workers = Vec::new();
     for (index, ((poll, receiver), listeners)) in polls.into_iter().zip(bound.tcp).enumerate() {
         let mut listeners: Vec<Listener> = listeners;
         // One queue cannot be split over workers: the first accepts and hands out.
-        listeners.extend(unix.take().unwrap_or_default());
+        listeners.extend(whole.take().unwrap_or_default());
         let mut worker = Worker::new(index, poll, shared.clone(), receiver, listeners)?;
         let shared = shared.clone();
         let core = core_for(&shared.live().snapshot.config.server.pin_workers, index);

@@ -1,4 +1,4 @@
-//! Listening sockets: bound anew, or taken over from the process that had them.
+//! Listening sockets: bound anew, taken over from the process that had them, or passed by a service manager.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use super::given::{self, Given, Sockets};
 use crate::config::{Config, ListenAddress};
 use crate::control::handover::Inherited;
 use crate::worker::{Doors, Listener};
@@ -15,7 +16,7 @@ pub(super) struct Bound {
     /// Of each worker.
     pub(super) tcp: Vec<Vec<Listener>>,
     /// One queue each, which cannot be split over workers.
-    pub(super) unix: Vec<Listener>,
+    pub(super) whole: Vec<Listener>,
     /// Files of unix sockets.
     pub(super) paths: Vec<PathBuf>,
 }
@@ -25,15 +26,38 @@ pub(super) struct Bound {
 pub(super) fn clients(
     config: &Config,
     count: usize,
+    passed: &mut Sockets,
     inherited: &mut Inherited,
     doors: &Doors,
 ) -> io::Result<Bound> {
     let mut bound = Bound {
         tcp: (0..count).map(|_| Vec::new()).collect(),
-        unix: Vec::new(),
+        whole: Vec::new(),
         paths: Vec::new(),
     };
-    for address in &config.server.listen {
+    for socket in passed.take("clients", inherited) {
+        log::info!("listening on {}, as passed", socket.address());
+        let label = given::label("clients");
+        bound.whole.push(match socket {
+            Given::Tcp(socket) => {
+                socket.set_nonblocking(true)?;
+                keep(doors, &label, &socket)?;
+                Listener::from_tcp(socket).outliving()
+            }
+            Given::Unix(socket) => {
+                socket.set_nonblocking(true)?;
+                keep(doors, &label, &socket)?;
+                Listener::from_unix(socket).outliving()
+            }
+        });
+    }
+    // Who is passed sockets is told by that where to listen.
+    let configured = config
+        .server
+        .listen
+        .iter()
+        .filter(|_| bound.whole.is_empty());
+    for address in configured.collect::<Vec<_>>() {
         match address {
             ListenAddress::Tcp(address) => {
                 let label = format!("clients {address}");
@@ -54,7 +78,7 @@ pub(super) fn clients(
                 };
                 listener.set_nonblocking(true)?;
                 keep(doors, &label, &listener)?;
-                bound.unix.push(Listener::from_unix(listener));
+                bound.whole.push(Listener::from_unix(listener));
                 bound.paths.push(path.clone());
                 log::info!("listening on unix:{}", path.display());
             }
@@ -89,18 +113,32 @@ fn tcp(address: SocketAddr, old: Vec<OwnedFd>, count: usize) -> io::Result<Vec<T
 /// A port of which one thread has the only socket.
 pub(super) fn single(
     purpose: &str,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
+    passed: &mut Sockets,
     inherited: &mut Inherited,
     doors: &Doors,
-) -> io::Result<TcpListener> {
-    let label = format!("{purpose} {address}");
-    let listener = match inherited.take(&label).pop() {
-        Some(socket) => TcpListener::from(socket),
-        None => TcpListener::bind(address).map_err(|error| {
-            io::Error::other(format!(
-                "cannot listen on {address} ({purpose} port): {error}"
-            ))
-        })?,
+) -> io::Result<Option<TcpListener>> {
+    let given = passed.take(purpose, inherited).pop();
+    let (label, listener) = match (given, address) {
+        (Some(Given::Tcp(socket)), _) => (given::label(purpose), socket),
+        (Some(Given::Unix(_)), _) => {
+            return Err(io::Error::other(format!(
+                "a unix socket was passed for the {purpose} port, which is TCP"
+            )));
+        }
+        (None, None) => return Ok(None),
+        (None, Some(address)) => {
+            let label = format!("{purpose} {address}");
+            let listener = match inherited.take(&label).pop() {
+                Some(socket) => TcpListener::from(socket),
+                None => TcpListener::bind(address).map_err(|error| {
+                    io::Error::other(format!(
+                        "cannot listen on {address} ({purpose} port): {error}"
+                    ))
+                })?,
+            };
+            (label, listener)
+        }
     };
     listener.set_nonblocking(true)?;
     keep(doors, &label, &listener)?;
@@ -109,7 +147,7 @@ pub(super) fn single(
         "http" => log::info!("listening on http://{bound}"),
         _ => log::info!("listening on {bound} ({purpose} port)"),
     }
-    Ok(listener)
+    Ok(Some(listener))
 }
 
 fn keep(doors: &Doors, label: &str, socket: &impl AsFd) -> io::Result<()> {

@@ -91,6 +91,9 @@ impl Worker {
         if manner == Manner::Stop {
             // With the socket the kernel would reset whoever waits in its queue.
             for place in 0..self.listeners.len() {
+                if self.listeners.get(place).is_some_and(|l| l.outlives()) {
+                    continue;
+                }
                 (0..LAST_ACCEPTS).find(|_| !self.accept(place));
             }
         }

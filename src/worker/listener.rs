@@ -27,10 +27,16 @@ const BACKLOG: i32 = 4096;
 
 /// A listening socket of one worker.
 #[derive(Debug)]
-pub enum Listener {
-    /// TCP.
+pub struct Listener {
+    kind: Kind,
+    /// Whoever waits in its queue is somebody else's when this process ends.
+    outlives: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
     Tcp(TcpListener),
-    /// A unix socket; the first worker accepts for all.
+    /// The first worker accepts for all.
     Unix(UnixListener),
 }
 
@@ -56,36 +62,54 @@ impl Listener {
     /// Wraps a bound TCP socket.
     #[must_use]
     pub fn from_tcp(listener: StdTcpListener) -> Self {
-        Self::Tcp(TcpListener::from_std(listener))
+        Self::of(Kind::Tcp(TcpListener::from_std(listener)))
     }
 
     /// Wraps a bound unix socket (which must be non-blocking).
     #[must_use]
     pub fn from_unix(listener: StdUnixListener) -> Self {
-        Self::Unix(UnixListener::from_std(listener))
+        Self::of(Kind::Unix(UnixListener::from_std(listener)))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            outlives: false,
+        }
+    }
+
+    /// One that a service manager keeps as well, for the next process.
+    #[must_use]
+    pub fn outliving(mut self) -> Self {
+        self.outlives = true;
+        self
+    }
+
+    pub(super) fn outlives(&self) -> bool {
+        self.outlives
     }
 
     pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        match self {
-            Self::Tcp(listener) => registry.register(listener, token, Interest::READABLE),
-            Self::Unix(listener) => registry.register(listener, token, Interest::READABLE),
+        match &mut self.kind {
+            Kind::Tcp(listener) => registry.register(listener, token, Interest::READABLE),
+            Kind::Unix(listener) => registry.register(listener, token, Interest::READABLE),
         }
     }
 
     pub(super) fn deregister(&mut self, registry: &Registry) {
         // It is dropped next; a failure changes nothing.
-        let _ = match self {
-            Self::Tcp(listener) => registry.deregister(listener),
-            Self::Unix(listener) => registry.deregister(listener),
+        let _ = match &mut self.kind {
+            Kind::Tcp(listener) => registry.deregister(listener),
+            Kind::Unix(listener) => registry.deregister(listener),
         };
     }
 
     fn accept(&self) -> io::Result<(Socket, Peer)> {
-        match self {
-            Self::Tcp(listener) => listener
+        match &self.kind {
+            Kind::Tcp(listener) => listener
                 .accept()
                 .map(|(stream, address)| (Socket::Tcp(stream), Peer::Ip(address.ip()))),
-            Self::Unix(listener) => listener
+            Kind::Unix(listener) => listener
                 .accept()
                 .map(|(stream, _)| (Socket::Unix(stream), Peer::Local)),
         }

@@ -29,7 +29,7 @@ impl Atlas {
     /// The same for one that awaits a balancer's header before it greets.
     pub fn start_behind(config: impl Into<String>) -> Self {
         let program = Command::new(env!("CARGO_BIN_EXE_atlas"));
-        Self::spawn(config, program, b"PROXY UNKNOWN\r\n")
+        Self::spawn(config, program, b"PROXY UNKNOWN\r\n", None)
             .unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
     }
 
@@ -38,7 +38,8 @@ impl Atlas {
         let mut shell = Command::new("sh");
         let script = format!("ulimit -n {open_files}; exec \"$0\" \"$@\"");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_atlas")]);
-        Self::spawn(config, shell, b"").unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
+        Self::spawn(config, shell, b"", None)
+            .unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
     }
 
     /// The same with environment variables; what it wrote to its log when it ends instead.
@@ -48,16 +49,27 @@ impl Atlas {
     ) -> Result<Self, String> {
         let mut program = Command::new(env!("CARGO_BIN_EXE_atlas"));
         program.envs(variables.iter().copied());
-        Self::spawn(config, program, b"")
+        Self::spawn(config, program, b"", None)
+    }
+
+    /// The same by a program that becomes Atlas, and that lets it serve clients at that address.
+    pub fn start_by(
+        config: impl Into<String>,
+        program: Command,
+        address: SocketAddr,
+    ) -> Result<Self, String> {
+        Self::spawn(config, program, b"", Some(address))
     }
 
     fn spawn(
         config: impl Into<String>,
         mut program: Command,
         header: &[u8],
+        serves_at: Option<SocketAddr>,
     ) -> Result<Self, String> {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let (address, reservation) = reserve_port();
+        let address = serves_at.unwrap_or(address);
         let config = fill_in(&config.into(), address, dir.path());
         fs::write(dir.path().join(CONFIG), &config).expect("write the configuration");
         let log = log_file(dir.path());
