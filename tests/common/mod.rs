@@ -50,6 +50,7 @@
 mod bed;
 mod binary;
 mod config;
+mod firewall;
 mod general_log;
 mod hands;
 mod http;
@@ -67,6 +68,7 @@ mod wire;
 pub use bed::{Bed, Kind, Node, Server, eventually};
 pub use binary::Param;
 pub use config::{Config, config_for};
+pub use firewall::Firewall;
 pub use general_log::{Entry, Marks, parse as parse_general_log};
 pub use http::{http_exchange, http_get, http_of};
 pub use login::{Login, Refused, Tls};

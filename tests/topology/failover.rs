@@ -3,26 +3,46 @@
 mod own_bed {
     use std::time::Instant;
 
-    use crate::common::{Kind, Node};
+    use crate::common::{Bed, Firewall, Kind, Node};
     use crate::load::{self, Habit, Load};
     use crate::stage::{MONITOR, QUICK, Stage};
 
-    /// kill -9, SIGSTOP and a clean stop of a replica: no read fails, and it comes back.
+    /// kill -9, SIGSTOP, a clean stop and a firewall in front of a replica: no read fails, and it comes back.
     fn replicas_come_and_go(kind: Kind) {
-        let stage = Stage::new(kind, QUICK, |config| config);
+        let bed = Bed::own(kind);
+        let mut firewall = Firewall::before(bed.address(Node::Replica1));
+        let way = firewall.address();
+        let replicas = format!(
+            "replicas = [\"{way}\", \"{}\"]",
+            bed.address(Node::Replica2)
+        );
+        let stage = Stage::over(bed, QUICK, |config| config.group(&replicas))
+            .reached_by(Node::Replica1, way);
         load::table(&stage.bed, Node::Primary);
         let habits = [Habit::Read, Habit::Read, Habit::Read, Habit::Insert];
         let load = Load::start(stage.atlas.address(), &habits);
-        for signal in ["KILL", "STOP", "TERM"] {
+        for way in ["KILL", "STOP", "TERM", "DROP"] {
             load.goes_on(200);
-            stage.bed.signal(Node::Replica1, signal);
+            let gone = Instant::now();
+            match way {
+                "DROP" => firewall.drop_all(),
+                signal => stage.bed.signal(Node::Replica1, signal),
+            }
             stage.wait_figure("up", Node::Replica1, "0");
+            let out = gone.elapsed();
             load.goes_on(200);
-            match signal {
+            match way {
+                "DROP" => firewall.let_through(),
                 "STOP" => stage.bed.signal(Node::Replica1, "CONT"),
                 _ => stage.bed.revive(Node::Replica1),
             }
+            let back = Instant::now();
             stage.wait_figure("serving", Node::Replica1, "1");
+            eprintln!(
+                "{}, {way}: out after {out:?}, serves {:?} after its return",
+                kind.name(),
+                back.elapsed()
+            );
         }
         load.goes_on(200);
         let account = load.end();
@@ -33,6 +53,55 @@ mod own_bed {
             stage.atlas.log()
         );
         assert_eq!(account.connections, habits.len());
+    }
+
+    /// A22: replication that is stopped, or held up by a lock: the replica leaves and returns, and no statement fails.
+    fn lagging(kind: Kind) {
+        let stage = Stage::new(kind, QUICK, |config| config.group("max_lag = \"2s\""));
+        load::table(&stage.bed, Node::Primary);
+        let load = Load::start(
+            stage.atlas.address(),
+            &[Habit::Read, Habit::Read, Habit::Insert],
+        );
+        load.goes_on(100);
+        let [stop, start] = match kind {
+            Kind::MariaDb => ["STOP SLAVE SQL_THREAD", "START SLAVE SQL_THREAD"],
+            Kind::MySql => ["STOP REPLICA SQL_THREAD", "START REPLICA SQL_THREAD"],
+        };
+        let mut replica = stage.bed.root(Node::Replica1);
+        for (held, free) in [
+            (stop, start),
+            ("LOCK TABLES bed.writes READ", "UNLOCK TABLES"),
+        ] {
+            stage.wait_figure("serving", Node::Replica1, "1");
+            replica.ok(held);
+            stage.wait_figure("serving", Node::Replica1, "0");
+            assert_eq!(stage.figure("up", Node::Replica1).as_deref(), Some("1"));
+            // What was on its way there has arrived.
+            load.goes_on(20);
+            let marks = stage.bed.marks();
+            load.goes_on(200);
+            let reads = |node| {
+                let entries = marks.entries(node).into_iter();
+                entries.filter(|e| e.text.contains("SELECT n FROM")).count()
+            };
+            assert_eq!(reads(Node::Replica1), 0, "{held}");
+            assert!(reads(Node::Replica2) > 50, "{held}");
+            replica.ok(free);
+            stage.wait_figure("serving", Node::Replica1, "1");
+        }
+        let account = load.end();
+        assert!(account.errors.is_empty(), "{:?}", account.errors);
+    }
+
+    #[test]
+    fn lagging_mariadb() {
+        lagging(Kind::MariaDb);
+    }
+
+    #[test]
+    fn lagging_mysql() {
+        lagging(Kind::MySql);
     }
 
     #[test]

@@ -125,7 +125,8 @@ impl Account {
     }
 }
 
-fn found(bed: &Bed, node: Node) -> BTreeSet<(usize, usize)> {
+/// What a server has of the writes.
+pub fn found(bed: &Bed, node: Node) -> BTreeSet<(usize, usize)> {
     let rows = bed
         .root(node)
         .query("SELECT client, n FROM bed.writes")
@@ -135,6 +136,7 @@ fn found(bed: &Bed, node: Node) -> BTreeSet<(usize, usize)> {
         .map(|row| (number(&row[0]), number(&row[1])))
         .collect()
 }
+
 fn run(
     address: std::net::SocketAddr,
     client: usize,

@@ -12,6 +12,7 @@ mod common;
 mod failover;
 mod heartbeat;
 mod load;
+mod operator;
 mod roles;
 mod stage;
 mod switchover;

@@ -21,6 +21,8 @@ pub struct Stage {
     pub atlas: Atlas,
     http: SocketAddr,
     monitor: String,
+    /// Where a server is reached, if not where it listens.
+    ways: Vec<(Node, SocketAddr)>,
 }
 
 impl Stage {
@@ -37,7 +39,14 @@ impl Stage {
             atlas,
             http,
             monitor: monitor.to_owned(),
+            ways: Vec::new(),
         }
+    }
+
+    /// That server goes by this address for Atlas.
+    pub fn reached_by(mut self, node: Node, way: SocketAddr) -> Self {
+        self.ways.push((node, way));
+        self
     }
 
     /// A configuration for another Atlas in front of the same servers.
@@ -53,7 +62,9 @@ impl Stage {
     /// The line of a server in `/metrics`.
     fn line(&self, name: &str, node: Node) -> Option<String> {
         let (_, metrics) = http_get(self.http, "/metrics");
-        let address = format!("address=\"{}\"", self.bed.address(node));
+        let way = self.ways.iter().find(|(other, _)| *other == node);
+        let address = way.map_or_else(|| self.bed.address(node), |(_, way)| *way);
+        let address = format!("address=\"{address}\"");
         let begins = format!("atlas_backend_{name}{{");
         let mut lines = metrics.lines();
         let line = lines.find(|line| line.starts_with(&begins) && line.contains(&address))?;
