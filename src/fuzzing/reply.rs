@@ -95,7 +95,11 @@ pub(crate) fn walk(mut tracker: Tracker, stream: &[u8], size: usize) -> Found {
                 Some(TrackEvent::End) => break 'walk Ok(()),
                 // The client sends an empty file.
                 Some(TrackEvent::LocalInfile) => tracker.follows(tracker.next_seq()),
-                Some(TrackEvent::Prepared { .. } | TrackEvent::Changes { .. }) => {}
+                Some(
+                    TrackEvent::Prepared { .. }
+                    | TrackEvent::Changes { .. }
+                    | TrackEvent::Named { .. },
+                ) => {}
                 None if walk.consumed == 0 => break,
                 None => {}
             }

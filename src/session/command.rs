@@ -2,6 +2,7 @@
 //! Atlas makes itself in `local`.
 
 use super::names::Names;
+use super::routing::looks_at_id;
 use super::tracking::Settings;
 use super::{
     Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, Output, Outputs, Role, Running, Session, Upload,
@@ -27,6 +28,8 @@ pub(super) struct Departure {
     pub(super) keeps_last: bool,
     /// What the statement of the command is called on either side.
     pub(super) names: Option<Names>,
+    /// Names in the reply are to be those that the client knows.
+    pub(super) dresses: bool,
 }
 
 impl Departure {
@@ -42,6 +45,7 @@ impl Departure {
             waits: false,
             keeps_last: true,
             names: None,
+            dresses: false,
         }
     }
 }
@@ -287,6 +291,7 @@ impl Session {
             Ok(false) => return 0,
             Err(fault) => return self.refuse_front(front, &fault, out),
         }
+        let dresses = self.dress_for(cx, leg.as_ref(), statement.kind, statement.traits);
         let spliced = leg.and_then(|leg| leg.text);
         let sql = spliced.as_deref().unwrap_or(sql);
         let mut route = self.decide(cx, sql, &statement);
@@ -345,6 +350,7 @@ impl Session {
             waits,
             keeps_last: route.reason == Reason::Follows,
             names: None,
+            dresses,
         };
         match text {
             None => self.depart(cx, &front, departure, out),
@@ -432,6 +438,9 @@ impl Session {
             if self.tells_more(departure.role) {
                 tracker = tracker.with_changes();
             }
+            if departure.dresses {
+                tracker = tracker.with_names(self.dresses_rows());
+            }
             if self.upload.as_ref().is_some_and(|upload| upload.more) {
                 tracker.waits_for_client();
             }
@@ -481,14 +490,4 @@ impl Session {
         }
         here
     }
-}
-
-/// Whether a statement may look at LAST_INSERT_ID(): by itself, in a routine or in a trigger.
-pub(super) fn looks_at_id(kind: Kind, traits: Traits) -> bool {
-    let may = Traits::LAST_INSERT_ID | Traits::UNKNOWN_FUNCTION | Traits::CALL;
-    traits.intersects(may)
-        || matches!(
-            kind,
-            Kind::Write | Kind::Batch | Kind::Execute | Kind::Unknown
-        )
 }

@@ -1,5 +1,6 @@
 //! What the tracker is told and what it tells: kinds of replies, events, outcomes. Walking is in `track`.
 
+use crate::shard::Part;
 use crate::wire::{EofPacket, Header, PrepareOk, Reader, Status};
 
 /// What a command's reply looks like.
@@ -46,6 +47,14 @@ pub enum TrackEvent {
     Changes {
         /// Offset of the packet.
         at: usize,
+    },
+    /// A packet that may have names of tables in it ends the walked bytes; its header is at `at`. Only of a tracker
+    /// [`with_names`](super::Tracker::with_names).
+    Named {
+        /// Offset of the packet.
+        at: usize,
+        /// What it is.
+        part: Part,
     },
     /// The reply is complete.
     End,

@@ -17,6 +17,7 @@ mod bring;
 mod command;
 mod diary;
 mod digests;
+mod dressing;
 mod ending;
 mod expect;
 mod fault;
@@ -75,7 +76,7 @@ use std::time::Duration;
 
 use crate::pool::{Offer, Shape};
 use crate::route::Reason;
-use crate::shard::Placement;
+use crate::shard::{Dress, Placement};
 use crate::snapshot::{Account, Group, Snapshot};
 use crate::sql::{Dialect, Server};
 use crate::wire::{Capabilities, Status};
@@ -182,6 +183,10 @@ pub struct Session {
     is_to_begin: bool,
     /// The command at the front is asked of several shards.
     scatter: Option<Box<scatter::Scatter>>,
+    /// Names in the reply to the command at the front that are not the client's.
+    dress: Option<Box<Dress>>,
+    /// The same for what SHOW WARNINGS tells of the statement before.
+    warned_dress: Option<Box<Dress>>,
 }
 
 #[derive(Debug)]
@@ -249,6 +254,8 @@ impl Session {
             begun: Vec::new(),
             is_to_begin: false,
             scatter: None,
+            dress: None,
+            warned_dress: None,
         };
         session.begin(cx, out);
         session

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use super::bring::write_command;
-use super::command::{Departure, Front, looks_at_id};
+use super::command::{Departure, Front};
 use super::names::Names;
+use super::routing::looks_at_id;
 use super::sharded_stmt::Whereto;
 use super::stmt::Prepared;
 use super::tracking::Settings;
@@ -93,6 +94,7 @@ impl Session {
             Ok(None) => return 0,
             Err(fault) => return self.refuse_front(front, &fault, out),
         };
+        let dresses = self.dress_for(cx, leg.as_ref(), statement.kind, Traits::NONE);
         let spliced = leg.and_then(|leg| leg.text);
         let sql = spliced.as_deref().unwrap_or(sql);
         let settled = self
@@ -146,6 +148,7 @@ impl Session {
             // To prepare a question about the previous statement leaves the answer as it is.
             keeps_last: is_diagnostic,
             names: None,
+            dresses,
         };
         match &spliced {
             None => self.depart(cx, &front, departure, out),
@@ -303,6 +306,7 @@ impl Session {
                 sent: named.sent,
                 server: server_id,
             }),
+            dresses: self.dress.is_some(),
         };
         patch_id(front.bytes, server_id);
         if wants_cursor

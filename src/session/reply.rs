@@ -178,11 +178,16 @@ impl Session {
         };
         let mut passed = walk.consumed;
         let mut is_over = walk.event == Some(TrackEvent::End);
+        let mut named = None;
         match walk.event {
             Some(TrackEvent::Changes { at: packet }) => {
                 is_over = reply.tracker.is_over();
                 let whole = rest.get_mut(packet..walk.consumed).unwrap_or_default();
                 passed = packet + self.take_changes(role, whole);
+            }
+            Some(TrackEvent::Named { at: packet, part }) => {
+                is_over = reply.tracker.is_over();
+                named = Some((packet, part));
             }
             Some(TrackEvent::Prepared { at: payload, ok }) => {
                 if let What::Prepare { id, .. } = reply.command.what {
@@ -225,11 +230,14 @@ impl Session {
             Some(TrackEvent::End) | None => {}
         }
         if walk.consumed > 0 {
-            match renamed {
-                Some(error) => out.client(|buffer| {
+            match (renamed, named) {
+                (Some(error), _) => out.client(|buffer| {
                     write_payload(buffer, 1, &error);
                 }),
-                None => out.push(Output::ForwardToClient(at..at + passed)),
+                (None, Some((packet, part))) => {
+                    self.pass_named(role, part, (at, packet, passed), rest, out);
+                }
+                (None, None) => out.push(Output::ForwardToClient(at..at + passed)),
             }
             self.first_byte_passed(out);
         }

@@ -206,3 +206,13 @@ impl Session {
         Ok((done.count > 0).then_some(done.text))
     }
 }
+
+/// Whether a statement may look at LAST_INSERT_ID(): by itself, in a routine or in a trigger.
+pub(super) fn looks_at_id(kind: Kind, traits: Traits) -> bool {
+    let may = Traits::LAST_INSERT_ID | Traits::UNKNOWN_FUNCTION | Traits::CALL;
+    traits.intersects(may)
+        || matches!(
+            kind,
+            Kind::Write | Kind::Batch | Kind::Execute | Kind::Unknown
+        )
+}

@@ -192,6 +192,7 @@ impl Session {
         if !self.go_where(cx, Some(&leg), sql, statement, out)? {
             return Ok(false);
         }
+        self.dress_for(cx, Some(&leg), statement.kind, statement.traits);
         let text = leg.text.as_deref().unwrap_or(sql);
         let mut route = self.decide(cx, text, statement);
         self.check_hint(cx, statement)?;
@@ -244,6 +245,7 @@ impl Session {
         client: &mut [u8],
         out: &mut Outputs,
     ) {
+        let answer = &*self.dressed_answer(role, answer);
         if let Some(code) = outcome.error {
             let fault = super::sync::server_fault(answer);
             if role == Role::Replica

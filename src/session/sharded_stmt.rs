@@ -9,7 +9,7 @@ use super::command::Front;
 use super::params;
 use super::{Cx, Fault, Outputs, Session};
 use crate::shard::{Asked, Leg, Placement, Refused, Scalar, Shape};
-use crate::sql::{Dialect, Kind, Statement};
+use crate::sql::{Dialect, Kind, Statement, Traits};
 use crate::wire::{Capabilities, Execute};
 
 /// What a client prepared.
@@ -115,6 +115,7 @@ impl Session {
         if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
             return Ok(true);
         }
+        self.dress = None;
         let home = self.account(cx.snapshot).group;
         let capabilities = self.capabilities;
         let Some(statement) = self.statements.get_mut(id) else {
@@ -130,6 +131,7 @@ impl Session {
             let is_there = self.go_for(cx, sql, kind, traits, out)?;
             if is_there {
                 self.begun.clear();
+                self.dress_for(cx, None, kind, traits);
             }
             return Ok(is_there);
         };
@@ -172,6 +174,7 @@ impl Session {
         if !self.is_to_begin {
             self.begun.clear();
         }
+        self.dress_for(cx, Some(&leg), Kind::Unknown, Traits::NONE);
         if let Some(statement) = self.statements.get_mut(id)
             && let (Some(logical), Some(now)) = (&statement.logical, &statement.text)
         {

@@ -154,8 +154,8 @@ impl Session {
                 }
                 self.sync = Some(sync);
             }
-            // Trackers of what Atlas says refuse such a request.
-            Some(TrackEvent::LocalInfile) => self.sync = Some(sync),
+            // Trackers of what Atlas says refuse such a request, and do not look for names.
+            Some(TrackEvent::LocalInfile | TrackEvent::Named { .. }) => self.sync = Some(sync),
             Some(event @ (TrackEvent::End | TrackEvent::Changes { .. })) => {
                 if let TrackEvent::Changes { at } = event {
                     self.take_changes_of(role, &mut sync.answer, before + at);
@@ -169,7 +169,9 @@ impl Session {
                 let was = sync.said.pop_front();
                 if was == Some(Said::Warnings) {
                     if outcome.error.is_none() {
-                        self.note_warnings(std::mem::take(&mut sync.answer));
+                        let answer = std::mem::take(&mut sync.answer);
+                        let answer = self.dressed_warnings(role, answer);
+                        self.note_warnings(answer);
                     }
                     sync.answer.clear();
                     sync.tracker = self.tracker_for(role, sync.said.front().copied());
@@ -285,7 +287,7 @@ impl Session {
             self.on_backend_lost(cx, role, "the server is going away", client, out);
             return None;
         }
-        let fault = server_fault(answer);
+        let fault = server_fault(&self.dressed_answer(role, answer));
         if self.awaits_backend().is_some() {
             self.drop_link(role, out);
             self.login_synced(Some(fault), out);

@@ -56,6 +56,8 @@ pub struct Tracker {
     may_ask_for_file: bool,
     /// Changes of session state are told of.
     reads_changes: bool,
+    /// Packets that may have names of tables in them are told of, and rows too.
+    reads_names: Option<bool>,
     /// What the EOF behind the columns of OUT parameters said of more results: MySQL does not repeat it behind the row.
     more_behind: Status,
     /// The last packet's sequence id.
@@ -87,6 +89,7 @@ impl Tracker {
                 || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA),
             may_ask_for_file: true,
             reads_changes: false,
+            reads_names: None,
             more_behind: Status::NONE,
             seq: 0,
             next: Some(1),
@@ -198,21 +201,31 @@ impl Tracker {
             let Some(changes) = self.tells_changes(header, seen) else {
                 return Ok(Walk::short(at));
             };
+            let Some(named) = self.may_name(header, seen) else {
+                return Ok(Walk::short(at));
+            };
             let event = match self.packet(header, seen, at + 4) {
                 Ok(event) => event,
                 Err(bad) => return Self::bad(at, bad),
             };
             self.pass(header);
-            if changes {
+            let told = match (changes, named) {
+                (true, _) => Some(TrackEvent::Changes { at }),
+                (false, Some(part)) => Some(TrackEvent::Named { at, part }),
+                (false, None) => None,
+            };
+            if told.is_some() {
                 self.body_left = 0;
                 return Ok(Walk {
                     consumed: at.saturating_add(4 + header.len),
-                    event: Some(TrackEvent::Changes { at }),
+                    event: told,
                 });
             }
             at += 4;
             match event {
-                None | Some(TrackEvent::End | TrackEvent::Changes { .. }) => {}
+                None
+                | Some(TrackEvent::End | TrackEvent::Changes { .. } | TrackEvent::Named { .. }) => {
+                }
                 // Reported when the walk stands behind the packet's header; its body is passed by the next walk.
                 Some(event @ TrackEvent::Prepared { .. }) => {
                     return Ok(Walk {
@@ -465,6 +478,7 @@ impl Tracker {
 
 mod changes;
 mod ends;
+mod named;
 mod whole;
 
 #[cfg(test)]

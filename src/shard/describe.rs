@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::dress::Shows;
 use super::map::Placement;
 use super::shape::{Act, Shape, TableRef};
 use crate::sql::{self, Dialect, Tok};
@@ -46,7 +47,7 @@ pub(super) fn describe(
         })
     };
     let mut at = 0;
-    let mut shows_name = false;
+    let mut shows = Shows::Data;
     if is(0, &["desc", "describe", "explain"]) {
         at = 1;
     } else if is(0, &["show"]) {
@@ -55,11 +56,12 @@ pub(super) fn describe(
             at += 1;
         }
         if is(at, &["create"]) && is(at + 1, &["table"]) {
-            shows_name = true;
+            shows = Shows::Create;
             at += 2;
         } else if is(at + 1, &["from", "in"]) {
-            shows_name = is(at, &["index", "indexes", "keys"]);
-            if !shows_name && !is(at, &["columns", "fields"]) {
+            if is(at, &["index", "indexes", "keys"]) {
+                shows = Shows::Table;
+            } else if !is(at, &["columns", "fields"]) {
                 return None;
             }
             at += 2;
@@ -100,6 +102,6 @@ pub(super) fn describe(
         names_global: false,
         obstacle: None,
         limit: None,
-        shows_name,
+        shows,
     })
 }

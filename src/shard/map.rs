@@ -111,6 +111,13 @@ impl Placement {
             .map_or(logical, String::as_str)
     }
 
+    /// Schemas that have a name of their own on a group's servers: that name, and the one that clients know.
+    pub(super) fn schemas_of(&self, group: usize) -> impl Iterator<Item = (&str, &str)> {
+        let schemas = self.schemas.get(&group).into_iter().flatten();
+        let pairs = schemas.map(|(known, there)| (there.as_str(), known.as_str()));
+        pairs.filter(|(there, known)| there != known)
+    }
+
     /// The sharded table of this name. Names are compared without regard to case, as servers on some file systems do.
     #[must_use]
     pub fn table(&self, schema: &[u8], name: &[u8]) -> Option<usize> {

@@ -13,6 +13,7 @@
 //! | `read`, `lower`, `write`, `describe`, `names`, `values` | from the tree to the shape |
 //! | `apart` | what cannot be asked of several shards |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
+//! | `dress` | the client's names in what servers answer |
 //! | `refused` | why it is not run |
 //!
 //! A tree is never printed: that loses comments, hints and meaning.
@@ -23,6 +24,7 @@ mod apart;
 mod compare;
 mod cond;
 mod describe;
+mod dress;
 mod hash;
 mod key;
 mod keyset;
@@ -45,6 +47,7 @@ mod tests;
 
 pub use compare::{Comparison, Truth};
 pub use cond::{Cond, Operand};
+pub use dress::{Dress, Part, Shows};
 pub use key::{Key, Misfit, Scalar};
 pub use keyset::KeySet;
 pub use map::{Placement, Shard, Table};
@@ -148,6 +151,7 @@ impl Reader<'_> {
                 self.statement(statement)?;
                 self.obstacle("EXPLAIN of a statement for several shards");
                 self.shape.act = Act::Read;
+                self.shape.shows = Shows::Table;
                 Ok(())
             }
             _ => read::refuse(ELSEWHERE),

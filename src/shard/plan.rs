@@ -1,5 +1,6 @@
 //! From a statement's shape and its parameters to the shards that it needs. The set of shards is never smaller than the truth.
 
+use super::dress::Shows;
 use super::key::{Key, Misfit, Scalar};
 use super::keyset::KeySet;
 use super::map::{Placement, Table};
@@ -19,6 +20,10 @@ pub struct Leg {
     pub group: usize,
     /// What it gets; nothing stands for the client's own text.
     pub text: Option<Vec<u8>>,
+    /// The tables, with their shards, that have another name there.
+    pub renamed: Vec<(usize, usize)>,
+    /// Where the rows name tables.
+    pub shows: Shows,
 }
 
 /// What becomes of a statement.
@@ -222,10 +227,36 @@ impl Placement {
             };
             chosen.push(shard);
         }
-        Ok(Some(Plan::One(Leg {
-            group: wanted,
-            text: splice(self, shape, &chosen, asked.text, asked.d)?,
-        })))
+        Ok(Some(Plan::One(self.leg(shape, wanted, &chosen, asked)?)))
+    }
+
+    /// The statement for one shard of each table.
+    fn leg(
+        &self,
+        shape: &Shape,
+        group: usize,
+        chosen: &[usize],
+        asked: Asked<'_>,
+    ) -> Result<Leg, Refused> {
+        let places = shape.refs.iter().map(|named| named.table).zip(chosen);
+        let is_renamed = |table: usize, shard: usize| {
+            let table = self.tables.get(table);
+            table.is_some_and(|table| {
+                table
+                    .shards
+                    .get(shard)
+                    .is_some_and(|s| s.name != table.name)
+            })
+        };
+        Ok(Leg {
+            group,
+            text: splice(self, shape, chosen, asked.text, asked.d)?,
+            renamed: places
+                .map(|(table, shard)| (table, *shard))
+                .filter(|(table, shard)| is_renamed(*table, *shard))
+                .collect(),
+            shows: shape.shows,
+        })
     }
 
     /// Some shard by which a statement can be prepared whose parameters are not known yet.
@@ -249,10 +280,7 @@ impl Placement {
         let Some((group, chosen)) = found else {
             return Err(Refused::new("no group has all the tables that it names"));
         };
-        Ok(Leg {
-            group,
-            text: splice(self, shape, &chosen, asked.text, asked.d)?,
-        })
+        self.leg(shape, group, &chosen, asked)
     }
 
     fn describe(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {
@@ -263,16 +291,7 @@ impl Placement {
             .shards
             .get(shard)
             .ok_or_else(|| Refused::new("the table has no shard"))?;
-        if shape.shows_name && of.name != table.name {
-            return Err(Refused::new(format!(
-                "the answer would name a physical table: ask a server of its group about {}",
-                of.name
-            )));
-        }
-        Ok(Plan::One(Leg {
-            group: of.group,
-            text: splice(self, shape, &[shard], asked.text, asked.d)?,
-        }))
+        Ok(Plan::One(self.leg(shape, of.group, &[shard], asked)?))
     }
 
     /// A statement that needs several shards.
@@ -346,10 +365,7 @@ impl Placement {
                 ));
             }
             let chosen = vec![shard; shape.refs.len()];
-            legs.push(Leg {
-                group,
-                text: splice(self, shape, &chosen, asked.text, asked.d)?,
-            });
+            legs.push(self.leg(shape, group, &chosen, asked)?);
         }
         Ok(Plan::Scatter { legs, limit })
     }

@@ -8,6 +8,7 @@ use sqlparser::ast::{
     TableFactor, Visit, Visitor,
 };
 
+use super::dress::Shows;
 use super::map::Placement;
 use super::names::{Meaning, Scope, Visible, find, idents, name_bytes};
 use super::refused::Refused;
@@ -72,7 +73,7 @@ impl<'a> Reader<'a> {
                 names_global: false,
                 obstacle: None,
                 limit: None,
-                shows_name: false,
+                shows: Shows::Data,
             },
         }
     }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::cond::{Cond, Operand};
+use super::dress::Shows;
 use super::refused::Refused;
 
 /// What a statement does.
@@ -90,6 +91,6 @@ pub struct Shape {
     pub obstacle: Option<Refused>,
     /// LIMIT without an offset.
     pub limit: Option<Operand>,
-    /// It shows the table's name in its rows.
-    pub shows_name: bool,
+    /// Where its rows name tables.
+    pub shows: Shows,
 }

@@ -4,6 +4,7 @@
 mod common;
 
 mod conversions;
+mod names;
 mod random;
 mod scatter;
 mod stage;

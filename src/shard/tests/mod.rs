@@ -1,5 +1,6 @@
 //! Statements and where they go, over a small map: what the reports of other projects' faults call F-SH, and some more.
 
+mod dress;
 mod goes;
 mod logic;
 mod refuses;

@@ -63,6 +63,8 @@ fn names_are_put_in_place() {
             "[1: SELECT * FROM `log_12` AS log WHERE id BETWEEN 998 AND 1000, 1: SELECT * FROM `log_13` AS log WHERE id BETWEEN 998 AND 1000, 2]",
         ),
         ("DESC log", "0: DESC `log_0`"),
+        ("SHOW CREATE TABLE log", "0: SHOW CREATE TABLE `log_0`"),
+        ("SHOW KEYS IN t1.log", "0: SHOW KEYS IN t1.`log_0`"),
         ("SELECT c FROM `sk-list` WHERE k = 'test'", "1"),
         ("SELECT c FROM `sk-list` WHERE k = 'TEST  '", "1"),
         ("SELECT c FROM `sk-list` WHERE k = 0x74657374", "1"),

@@ -1,0 +1,128 @@
+//! The client's names in replies to statements that were rewritten for a shard.
+
+use std::borrow::Cow;
+
+use super::{Cx, Output, Outputs, Role, Session};
+use crate::shard::{Dress, Leg, Part, Shows};
+use crate::sql::{Kind, Traits};
+use crate::wire::{ColumnCount, Packets};
+
+impl Session {
+    /// What is to be done with the names in the reply to a statement that goes to this shard, or to none.
+    pub(super) fn dress_for(
+        &mut self,
+        cx: &Cx<'_>,
+        leg: Option<&Leg>,
+        kind: Kind,
+        traits: Traits,
+    ) -> bool {
+        self.dress = None;
+        let Some(placement) = &cx.snapshot.placement else {
+            return false;
+        };
+        let asks = kind == Kind::Show && traits.contains(Traits::DIAGNOSTICS);
+        self.dress = match leg {
+            Some(leg) => Dress::new(placement, leg).map(Box::new),
+            None if asks => self.warned_dress.clone(),
+            None => None,
+        };
+        if !asks {
+            self.warned_dress = self
+                .dress
+                .as_ref()
+                .map(|dress| Box::new(dress.showing(Shows::Messages)));
+        }
+        self.dress.is_some()
+    }
+
+    /// Whether the rows of the reply that is awaited have names in them.
+    pub(super) fn dresses_rows(&self) -> bool {
+        self.dress.as_ref().is_some_and(|dress| dress.reads_rows())
+    }
+
+    /// Passes on what was walked, which begins at `at` and ends with a packet at `packet`, with the client's names in that.
+    pub(super) fn pass_named(
+        &self,
+        role: Role,
+        part: Part,
+        (at, packet, end): (usize, usize, usize),
+        walked: &[u8],
+        out: &mut Outputs,
+    ) {
+        let whole = walked.get(packet..end).unwrap_or_default();
+        if packet > 0 {
+            out.push(Output::ForwardToClient(at..at + packet));
+        }
+        if !self.send_dressed(role, part, whole, out) {
+            out.push(Output::ForwardToClient(at + packet..at + end));
+        }
+    }
+
+    /// Sends the packet (with its header) to the client with the client's names in it; false when it can go as it is.
+    fn send_dressed(&self, role: Role, part: Part, packet: &[u8], out: &mut Outputs) -> bool {
+        let capabilities = self.capabilities_of(role);
+        let (Some(dress), Some(seq), Some(payload)) = (&self.dress, packet.get(3), packet.get(4..))
+        else {
+            return false;
+        };
+        let start = out.arena.len();
+        if dress.write(part, payload, *seq, capabilities, &mut out.arena) {
+            let range = start..out.arena.len();
+            out.push(Output::SendToClient(range));
+            return true;
+        }
+        out.arena.truncate(start);
+        false
+    }
+
+    /// A whole answer of a shard, with the client's names in it.
+    pub(super) fn dressed_answer<'a>(&self, role: Role, answer: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(dress) = &self.dress else {
+            return Cow::Borrowed(answer);
+        };
+        let capabilities = self.capabilities_of(role);
+        let mut out = Vec::with_capacity(answer.len());
+        let mut definitions = 0;
+        for (number, (header, payload)) in (0_u64..).zip(Packets::new(answer)) {
+            if number == 0
+                && let Ok(count) = ColumnCount::parse(payload, capabilities)
+                && count.has_definitions
+            {
+                definitions = count.columns;
+            }
+            let part = match payload.first() {
+                Some(0xff) => Some(Part::Error),
+                _ if (1..=definitions).contains(&number) => Some(Part::Definition),
+                _ => None,
+            };
+            let start = out.len();
+            let is_dressed = part
+                .is_some_and(|part| dress.write(part, payload, header.seq, capabilities, &mut out));
+            if !is_dressed {
+                out.truncate(start);
+                out.extend_from_slice(&header.to_bytes());
+                out.extend_from_slice(payload);
+            }
+        }
+        Cow::Owned(out)
+    }
+
+    /// A kept reply to SHOW WARNINGS, with the client's names in it.
+    pub(super) fn dressed_warnings(&self, role: Role, answer: Vec<u8>) -> Vec<u8> {
+        let Some(dress) = &self.warned_dress else {
+            return answer;
+        };
+        let capabilities = self.capabilities_of(role);
+        let mut out = Vec::with_capacity(answer.len());
+        for (header, payload) in Packets::new(&answer) {
+            let start = out.len();
+            // Definitions and ends are no rows whose third value is a message.
+            if !dress.write(Part::Row, payload, header.seq, capabilities, &mut out) {
+                out.truncate(start);
+                out.extend_from_slice(&header.to_bytes());
+                out.extend_from_slice(payload);
+            }
+        }
+        out
+    }
+}
