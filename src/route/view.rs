@@ -16,6 +16,15 @@ pub enum Role {
 impl Role {
     /// Both, for loops.
     pub const BOTH: [Self; 2] = [Self::Primary, Self::Replica];
+
+    /// The other of the two.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Primary => Self::Replica,
+            Self::Replica => Self::Primary,
+        }
+    }
 }
 
 /// What of a session matters to a route.

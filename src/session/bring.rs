@@ -88,7 +88,9 @@ impl Session {
                         return true;
                     }
                 }
-                self.open(role, out);
+                if self.part_before_waiting(role, out) {
+                    self.open(role, out);
+                }
                 false
             }
         }

@@ -129,6 +129,34 @@ impl Session {
         }
     }
 
+    /// Before the session waits for a connection of this role, the other goes back if only previous statements tie it. So who holds
+    /// one of a replica never waits for one of the primary, and no circle closes of sessions that wait for each other's. One of
+    /// the primary that is held stays: its session waits for those that wait for nobody.
+    /// False when what would be forgotten with it is asked first; the command is looked at again with the answer.
+    pub(super) fn part_before_waiting(&mut self, role: Role, out: &mut Outputs) -> bool {
+        let other = role.other();
+        if !self.shares || !self.link(other).is_ready() {
+            return true;
+        }
+        if other == Role::Replica
+            && let Some(last) = self.warned.as_mut()
+            && last.role == other
+            && last.warnings > WARNINGS_KEPT
+        {
+            // Too many to be kept, and the command that is to come replaces them.
+            last.holds = false;
+        }
+        match self.hold(other) {
+            Hold::Free => self.release(other, out),
+            Hold::OnCall => {
+                self.ask_before_leaving(other, out);
+                return false;
+            }
+            Hold::Held => {}
+        }
+        true
+    }
+
     /// Asks a connection what would be forgotten with it.
     pub(super) fn ask_before_leaving(&mut self, role: Role, out: &mut Outputs) {
         let capabilities = self.capabilities_of(role);

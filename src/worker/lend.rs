@@ -386,6 +386,16 @@ impl Worker {
         {
             self.on_call.push_back((client, role));
         }
+        // Who waits already asked when there was nothing on call.
+        let host = self
+            .backend_of(client, role)
+            .and_then(|key| self.backends.get(key))
+            .map(|backend| backend.host);
+        if let Some(host) = host
+            && self.gate(host).is_some_and(|gate| gate.waiting() > 0)
+        {
+            self.deferred.push_back(Deferred::Reclaim(host));
+        }
     }
 
     /// Another worker's client waits for a connection to this host.

@@ -162,6 +162,8 @@ enum Deferred {
         role: Role,
         known: Box<Known>,
     },
+    /// Somebody waits for a connection to this host, and a session has one that it would give back.
+    Reclaim(HostId),
 }
 
 impl Worker {
@@ -398,6 +400,9 @@ impl Worker {
                     self.work_client(client);
                 }
                 Deferred::Denied { client } => self.tell_denial(client),
+                Deferred::Reclaim(host) => {
+                    self.reclaim(host);
+                }
                 Deferred::KillDone { client, killed } => {
                     self.tell(client, |session, _, _, out| {
                         if killed == Killed::NotOwner {
