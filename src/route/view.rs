@@ -72,7 +72,7 @@ impl Pins {
     pub const TEMPORARY_TABLES: Self = Self(1 << 1);
     /// LOCK TABLES is in force.
     pub const LOCKED_TABLES: Self = Self(1 << 2);
-    /// A procedure ran: it may have left temporary tables and variables.
+    /// A procedure ran and failed, or ran where its server does not tell of changes: it may have left temporary tables.
     pub const CALL: Self = Self(1 << 3);
     /// SET TRANSACTION waits for the next transaction.
     pub const ONE_SHOT: Self = Self(1 << 4);
@@ -82,7 +82,7 @@ impl Pins {
     pub const USER_VARIABLES: Self = Self(1 << 6);
     /// User locks may be held. Keeps the connection, not the reads.
     pub const USER_LOCKS: Self = Self(1 << 7);
-    /// PREPARE of SQL, HANDLER OPEN: keeps the connection, not the reads.
+    /// Statements prepared by SQL, open handlers: keeps the connection, not the reads.
     pub const NAMED_OBJECTS: Self = Self(1 << 8);
 
     /// It has set global variables, and goes on with the values that its connection began with. Keeps the connection, not the reads.
@@ -94,8 +94,15 @@ impl Pins {
     /// Stored code changed session state, and nobody says what.
     pub const UNSEEN: Self = Self(1 << 11);
 
+    /// A procedure ran of which the server told all but user locks and variables that it may have assigned. Keeps the connection, and
+    /// the reads of variables.
+    pub const ROUTINE: Self = Self(1 << 12);
+
+    /// A statement prepared by SQL may ask about the one before it, which has to run where that is.
+    pub const PREPARED_QUESTION: Self = Self(1 << 13);
+
     /// Pins that keep every read on the primary.
-    const READS: Self = Self(0b11_1111);
+    const READS: Self = Self(0b11_1111 | 1 << 13);
 
     /// Whether any of `other` is set.
     #[must_use]
@@ -132,7 +139,7 @@ impl Pins {
     }
 
     /// Each by itself, with its name in `EXPLAIN ROUTE`, logs and `SHOW PINS`.
-    pub const ALL: [(Self, &'static str); 12] = [
+    pub const ALL: [(Self, &'static str); 14] = [
         (Self::UNSEEN, "unseen-change"),
         (Self::TEMPORARY_TABLES, "temporary-table"),
         (Self::LOCKED_TABLES, "lock-tables"),
@@ -142,7 +149,9 @@ impl Pins {
         (Self::HISTORY, "too-much-session-state"),
         (Self::USER_VARIABLES, "user-variables"),
         (Self::USER_LOCKS, "user-lock"),
+        (Self::PREPARED_QUESTION, "prepared-question"),
         (Self::NAMED_OBJECTS, "prepared-sql"),
+        (Self::ROUTINE, "stored-code"),
         (Self::OLD_DEFAULTS, "set-global"),
         (Self::INSERT_ID, "insert-id"),
     ];
@@ -154,21 +163,5 @@ impl Pins {
             .iter()
             .find(|(pin, _)| self.any_of(*pin))
             .map_or("none", |(_, name)| name)
-    }
-
-    /// What ends the first reason.
-    #[must_use]
-    pub fn ends(self) -> &'static str {
-        match self {
-            Self::TEMPORARY_TABLES => {
-                "DROP TEMPORARY TABLE, COM_RESET_CONNECTION, or the end of the session"
-            }
-            Self::LOCKED_TABLES => "UNLOCK TABLES",
-            Self::ONE_SHOT => "the next transaction",
-            Self::USER_LOCKS => "RELEASE_LOCK(), RELEASE_ALL_LOCKS()",
-            Self::NAMED_OBJECTS => "DEALLOCATE PREPARE, HANDLER CLOSE",
-            Self::INSERT_ID => "the next INSERT",
-            _ => "COM_RESET_CONNECTION, or the end of the session",
-        }
     }
 }

@@ -1,14 +1,14 @@
 //! A client's command: which it is, where it goes, and its departure. Prepared statements are in `prepared`, answers that
 //! Atlas makes itself in `local`.
 
+use super::locks::LockReply;
 use super::names::Names;
 use super::routing::looks_at_id;
 use super::tracking::Settings;
 use super::{
-    Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, Output, Outputs, Role, Running, Session, Upload,
-    What,
+    Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, Output, Outputs, Reply, Role, Running, Session,
+    Tracker, Upload, What,
 };
-use super::{Reply, Tracker};
 use crate::route::Reason;
 use crate::sql::{self, Kind, Server, Traits};
 use crate::wire::{Command, Header, MAX_PAYLOAD, query_text};
@@ -219,7 +219,7 @@ impl Session {
                 self.refuse(&Fault::ReplicationRefused, 1, out);
                 total
             }
-            // The server says what it thinks of the others; to all of them it says it in one packet.
+            // The server says what it thinks of the others, in one packet.
             Command::Sleep
             | Command::CreateDb
             | Command::DropDb
@@ -326,6 +326,9 @@ impl Session {
         let text = text.or_else(|| spliced.clone());
         let is_read = route.role == Role::Replica;
         self.last_route = Some((route.role, route.reason));
+        if statement.traits.contains(Traits::LOCK_FUNCTION) || statement.kind == Kind::Execute {
+            self.lock_reply = Some(LockReply::to_text());
+        }
         let waits = !is_read && self.may_wait_for_primary(cx, statement.traits);
         let departure = Departure {
             role: route.role,

@@ -285,15 +285,22 @@ pub(super) fn close_statement(role: Role, id: u32, out: &mut Outputs) {
     });
 }
 
-/// The values of the last row of a text result.
-pub(super) fn last_row(answer: &[u8]) -> Option<Vec<&[u8]>> {
-    use crate::wire::{Header, Reader};
+/// The payloads of the packets that these bytes are; `None` where the last one is not whole.
+pub(super) fn packets(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    use crate::wire::Header;
     let mut packets = Vec::new();
-    let mut rest = answer;
+    let mut rest = bytes;
     while let Some(header) = Header::parse(rest) {
         packets.push(rest.get(4..4 + header.len)?);
         rest = rest.get(4 + header.len..)?;
     }
+    Some(packets)
+}
+
+/// The values of the last row of a text result.
+pub(super) fn last_row(answer: &[u8]) -> Option<Vec<&[u8]>> {
+    use crate::wire::Reader;
+    let packets = packets(answer)?;
     // The count, definitions, an EOF where the connection has them, the row, the end.
     let row = packets.get(packets.len().checked_sub(2)?)?;
     let mut reader = Reader::new("row", row);

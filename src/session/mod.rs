@@ -14,6 +14,7 @@
 //! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
 
 mod bring;
+mod changed;
 mod command;
 mod diary;
 mod digests;
@@ -161,6 +162,8 @@ pub struct Session {
     kept_warnings: Option<Box<[u8]>>,
     /// What servers told of changes.
     tracked: tracking::Tracked,
+    /// The reply to a statement that has to do with user locks.
+    lock_reply: Option<Box<locks::LockReply>>,
     /// When the session's last write was answered.
     wrote: Option<Duration>,
     /// The use of a connection that was made to show no warnings.
@@ -244,6 +247,7 @@ impl Session {
             kept_warnings: None,
             tracked: tracking::Tracked::default(),
             wrote: None,
+            lock_reply: None,
             cleared: 0,
             shares: false,
             is_done: false,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{InsertId, Outcome, Outputs, Role, Running, Session, What};
-use crate::sql::{self, Dialect, Kind, Server, Traits};
+use crate::sql::{Dialect, Kind, Server, Traits};
 use crate::wire::{Capabilities, Status};
 
 impl Session {
@@ -122,11 +122,8 @@ impl Session {
                     .is_some_and(|status| status.contains(Status::CURSOR_EXISTS));
                 let traits = statement.traits;
                 let bound = statement.params > 0;
-                let text = if traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION) {
-                    statement.text.clone()
-                } else {
-                    None
-                };
+                let matters = traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION);
+                let text = statement.text.clone().filter(|_| matters);
                 if traits.contains(Traits::EFFECTS) && text.is_none() {
                     self.state.set_opaque();
                     self.state.set_user_variables_unknown();
@@ -203,10 +200,12 @@ impl Session {
                 }
                 if !shows && outcome.rows {
                     // Of a text with several statements it is not known which of them counted its rows otherwise.
-                    let is_counted = !traits.intersects(Traits::CALC_FOUND_ROWS | Traits::MULTI);
+                    let is_counted = kind != Kind::Execute
+                        && !traits
+                            .intersects(Traits::CALC_FOUND_ROWS | Traits::MULTI | Traits::CALL);
                     self.numbers.found_rows = is_counted.then_some(outcome.row_count);
                     self.last_rows = Some(super::Last {
-                        holds: traits.contains(Traits::CALC_FOUND_ROWS),
+                        holds: !is_counted,
                         ..last
                     });
                 }
@@ -266,57 +265,6 @@ impl Session {
             );
         let is_silent = outcome.error.is_none() && outcome.warnings == 0;
         self.server == Server::MariaDb && uses_no_tables && is_silent
-    }
-
-    /// Notes what a statement that ran on a connection changed. Its text comes with whether it had parameters.
-    pub(super) fn note_statement(
-        &mut self,
-        kind: Kind,
-        traits: Traits,
-        (sql, bound): (&[u8], bool),
-        outcome: Outcome,
-        dialect: &Dialect,
-    ) {
-        if traits.contains(Traits::LOCK_FUNCTION) {
-            let lock = if bound || traits.contains(Traits::MULTI) {
-                sql::LockUse::Unknown
-            } else {
-                sql::lock_use(sql, dialect)
-            };
-            self.state.use_lock(lock);
-        }
-        let assigns_in_expression = traits.contains(Traits::USER_VAR_WRITE) && kind != Kind::Set;
-        if assigns_in_expression || traits.intersects(Traits::UNKNOWN_FUNCTION | Traits::CALL) {
-            self.state.set_user_variables_unknown();
-        }
-        if kind == Kind::Execute {
-            // What a text prepared by SQL does is known to the server only.
-            self.state.set_user_variables_unknown();
-            self.state.set_opaque();
-        }
-        if !traits.contains(Traits::EFFECTS) {
-            return;
-        }
-        match outcome.error {
-            None => {
-                let state = &mut self.state;
-                state.begin_text();
-                sql::effects(sql, dialect, &mut |effect| state.note(&effect, bound));
-                if traits.contains(Traits::MULTI) {
-                    state.end_batch(sql);
-                }
-            }
-            // Of a batch some statements may have run before the one that failed.
-            Some(_) if traits.contains(Traits::MULTI) => {
-                self.state.set_opaque();
-                self.state.set_user_variables_unknown();
-            }
-            // Servers know the variable from then on, though it has no value.
-            Some(_) if traits.contains(Traits::USER_VAR_WRITE) => {
-                self.state.set_user_variables_unknown();
-            }
-            Some(_) => {}
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::day_of;
 use crate::shard::{self, Scalar};
-use crate::wire::{Execute, Malformed, Reader};
+use crate::wire::{Capabilities, Execute, Malformed, Reader};
 
 /// Types of parameters, by the numbers of the protocol (manual page "Column Definition Flags and Types").
 mod types {
@@ -59,6 +59,25 @@ pub(super) fn values(
             value(&mut values, *kind, *unsigned).ok()
         })
         .collect()
+}
+
+/// The first parameter of an execution, if it is a text. `kinds` are the types that the client sent last.
+pub(super) fn first_text(
+    payload: &[u8],
+    params: u16,
+    capabilities: Capabilities,
+    kinds: Option<&[u8]>,
+) -> Option<Vec<u8>> {
+    let execute = Execute::parse(payload, params, capabilities).ok()?;
+    let kinds = match &execute.types {
+        Some(range) => payload.get(range.clone())?,
+        None => kinds?,
+    };
+    let has_names = capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
+    match values(payload, &execute, kinds, has_names)?.first()? {
+        Scalar::Text(text) => Some(text.clone()),
+        _ => None,
+    }
 }
 
 fn value(r: &mut Reader<'_>, kind: u8, unsigned: bool) -> Result<Scalar, Malformed> {
@@ -122,7 +141,6 @@ fn date(bytes: &[u8]) -> Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Capabilities;
 
     fn of(kinds: &[u8], nulls: u8, bytes: &[u8]) -> Option<Vec<Scalar>> {
         let mut payload = b"\x17\x01\0\0\0\0\x01\0\0\0".to_vec();
@@ -133,6 +151,21 @@ mod tests {
         let count = u16::try_from(kinds.len() / 2).unwrap();
         let execute = Execute::parse(&payload, count, Capabilities::NONE).unwrap();
         values(&payload, &execute, kinds, false)
+    }
+
+    #[test]
+    fn the_first_if_it_is_a_text() {
+        let payload = |kind: u8, value: &[u8]| {
+            let mut payload = b"\x17\x01\0\0\0\0\x01\0\0\0\0\x01".to_vec();
+            payload.extend_from_slice(&[kind, 0]);
+            payload.extend_from_slice(value);
+            payload
+        };
+        let first = |payload: &[u8]| first_text(payload, 1, Capabilities::NONE, None);
+        assert_eq!(first(&payload(253, b"\x01a")), Some(b"a".to_vec()));
+        assert_eq!(first(&payload(1, b"\x01")), None);
+        assert_eq!(first(&payload(253, b"\x05a")), None);
+        assert_eq!(first(b"\x17"), None);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::bring::write_command;
 use super::command::{Departure, Front};
+use super::locks::LockReply;
 use super::names::Names;
+use super::params;
 use super::routing::looks_at_id;
 use super::sharded_stmt::Whereto;
 use super::stmt::Prepared;
@@ -289,6 +291,12 @@ impl Session {
         let is_read = role == Role::Replica;
         let repeats = statement.may_run_again();
         let waits = !is_read && repeats && may_wait;
+        if traits.contains(Traits::LOCK_FUNCTION) {
+            let kinds = statement.types.as_deref();
+            let parameter =
+                params::first_text(front.payload(), statement.params, capabilities, kinds);
+            self.lock_reply = Some(LockReply::to_execution(parameter));
+        }
         let departure = Departure {
             role,
             access: if is_read { Access::Read } else { Access::Write },

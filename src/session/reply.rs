@@ -176,6 +176,9 @@ impl Session {
                 return rest.len();
             }
         };
+        if let Some(lock_reply) = &mut self.lock_reply {
+            lock_reply.note(rest.get(..walk.consumed).unwrap_or_default());
+        }
         let mut passed = walk.consumed;
         let mut is_over = walk.event == Some(TrackEvent::End);
         let mut named = None;
@@ -190,7 +193,9 @@ impl Session {
                 named = Some((packet, part));
             }
             Some(TrackEvent::Prepared { at: payload, ok }) => {
-                if let What::Prepare { id, .. } = reply.command.what {
+                let what = reply.command.what;
+                let dialect = self.dialect();
+                if let What::Prepare { id, .. } = what {
                     if let Some(place) = rest.get_mut(payload + 1..payload + 5) {
                         place.copy_from_slice(&id.to_le_bytes());
                     }
@@ -198,7 +203,10 @@ impl Session {
                         prepared.params = ok.params;
                         if prepared.traits.contains(Traits::USER_VAR_WRITE) {
                             // Servers know the variable from the preparation on, and describe it otherwise than an unknown one.
-                            self.state.set_user_variables_unknown();
+                            match &prepared.text {
+                                Some(text) => self.state.set_assigned_unknown(&text.sql, &dialect),
+                                None => self.state.set_user_variables_unknown(),
+                            }
                         }
                         match prepared.text.clone() {
                             Some(text) => {
@@ -351,6 +359,7 @@ impl Session {
         let had_schema = self.state.schema().is_some();
         self.note_command(role, command, outcome, &dialect, client, out);
         self.note_seen(role, command, outcome, out);
+        self.lock_reply = None;
         if self.state.take_defaults_changed() {
             // Before the client is told: another that it tells must not meet an old connection.
             out.list.insert(0, Output::DefaultsChanged { role });

@@ -115,7 +115,7 @@ impl Session {
                 reason,
                 since: mark.map(|mark| mark.since),
                 cause: mark.map(|mark| mark.cause.to_vec()).unwrap_or_default(),
-                ends: pin.ends(),
+                ends: self.state.ends(pin),
             });
         }
         let others = [

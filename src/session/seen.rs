@@ -24,8 +24,11 @@ impl Session {
         outcome: Outcome,
         out: &mut Outputs,
     ) {
+        // EXECUTE changes what the text changes that it runs.
+        let executed = self.state.take_executed();
         let expected = match command.what {
             What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
+                let (kind, traits) = executed.unwrap_or((kind, traits));
                 let runs_stored = traits.intersects(Traits::CALL | Traits::UNKNOWN_FUNCTION);
                 Expected {
                     kind,

@@ -4,16 +4,21 @@
 //! State is a short history of statements that give the same state on another connection. An entry leaves when a later
 //! one replaces it. What cannot be said again elsewhere becomes a pin: its state lives on the primary only.
 
+mod ends;
+mod objects;
 mod reported;
+mod variables;
+
+pub(super) use objects::UNKNOWN_STATEMENT;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::history::{Entry, History};
-use super::locks::UserLocks;
+use super::locks::{LockAnswer, UserLocks};
 use super::replay::{Replay, is_reading, literal_word, mode_has_ansi_quotes, neutral, seconds};
 use crate::route::Pins;
-use crate::sql::{Charset, Effect, LockUse, Scope, Server, TableName, Value};
+use crate::sql::{Charset, Effect, Kind, LockUse, Scope, Server, TableName, Traits, Value};
 
 /// A session replays at most so many statements…
 const HISTORY_ENTRIES: usize = 64;
@@ -36,6 +41,11 @@ pub(super) struct State {
     /// There may be temporary tables beside those that are counted.
     temporary_uncounted: bool,
     locks: UserLocks,
+    objects: objects::Objects,
+    /// User variables of whose values nothing is known.
+    unknown: variables::Unknown,
+    /// What the text ran that was noted last, if that was EXECUTE and it is known.
+    executed: Option<(Kind, Traits)>,
     charset: Charset,
     /// `None` when only the server knows.
     ansi_quotes: Option<bool>,
@@ -166,14 +176,14 @@ impl State {
         }
     }
 
-    /// A user variable was assigned inside an expression or by INTO.
-    pub(super) fn set_user_variables_unknown(&mut self) {
-        self.pins.set(Pins::USER_VARIABLES);
-    }
-
-    /// A function of the GET_LOCK family ran.
-    pub(super) fn use_lock(&mut self, lock: LockUse<'_>) {
-        self.locks.note(lock);
+    /// A function of the GET_LOCK family ran and gave this answer. `parameter` is the statement's first one.
+    pub(super) fn use_lock(
+        &mut self,
+        lock: LockUse<'_>,
+        parameter: Option<&[u8]>,
+        answer: LockAnswer,
+    ) {
+        self.locks.note(lock, parameter, answer);
         if self.locks.are_held() {
             self.pins.set(Pins::USER_LOCKS);
         } else {
@@ -274,10 +284,18 @@ impl State {
             Effect::DropTables { table, .. } => self.drop_temporary(table),
             Effect::LockTables => self.pins.set(Pins::LOCKED_TABLES),
             Effect::UnlockTables => self.pins.clear(Pins::LOCKED_TABLES),
-            Effect::Prepare(_) | Effect::HandlerOpen => self.pins.set(Pins::NAMED_OBJECTS),
+            Effect::HandlerOpen(name) => self.open_handler(name),
+            Effect::HandlerClose(name) => self.close_handler(name),
+            Effect::Deallocate(name) => self.deallocate(name),
+            // These are noted with the dialect that they are read in.
+            Effect::Prepare { .. } => self.prepared_unnamed(),
+            Effect::Execute(_) | Effect::ExecuteImmediate(_) => {
+                self.set_opaque();
+                self.set_user_variables_unknown();
+            }
             Effect::Call => {
-                self.pins.set(Pins::CALL);
-                self.pins.set(Pins::USER_VARIABLES);
+                self.pins.set(Pins::ROUTINE);
+                self.set_user_variables_unknown();
             }
             Effect::SetRole(text) => {
                 let mut statement = b"SET ROLE ".to_vec();
@@ -289,10 +307,10 @@ impl State {
             Effect::RenameTables => {
                 self.temporary_uncounted |= self.pins.any_of(Pins::TEMPORARY_TABLES);
             }
-            Effect::Deallocate(_) | Effect::HandlerClose | Effect::SetPassword => {}
+            Effect::SetPassword => {}
             Effect::Opaque => {
                 self.set_opaque();
-                self.pins.set(Pins::USER_VARIABLES);
+                self.set_user_variables_unknown();
             }
         }
     }
@@ -341,29 +359,6 @@ impl State {
         let depends = value.text.contains(&b'@');
         let neutral = neutral(value.text);
         self.record(name, Replay::Assign(text), neutral, depends);
-    }
-
-    fn set_user_variable(&mut self, name: &[u8], value: Value<'_>, bound: bool) {
-        let mut key = b"@".to_vec();
-        key.extend_from_slice(&name.to_ascii_lowercase());
-        let can_replay = self.can_replay(value, bound);
-        self.assigned.push(key.clone());
-        if !can_replay {
-            self.pins.set(Pins::USER_VARIABLES);
-            return;
-        }
-        let mut text = b"@`".to_vec();
-        for byte in name {
-            text.push(*byte);
-            if *byte == b'`' {
-                text.push(b'`');
-            }
-        }
-        text.extend_from_slice(b"` = ");
-        text.extend_from_slice(value.text);
-        let depends = value.text.contains(&b'@');
-        let neutral = neutral(value.text) && name.is_ascii();
-        self.record(&key, Replay::Assign(text), neutral, depends);
     }
 
     fn can_replay(&self, value: Value<'_>, bound: bool) -> bool {
@@ -469,12 +464,12 @@ impl State {
 
     fn append(&mut self, key: Vec<u8>, replay: Replay, neutral: bool, depends: bool) {
         let bytes = self.history.bytes().saturating_add(replay.len());
-        let history = Arc::make_mut(&mut self.history);
-        if history.entries().len() >= HISTORY_ENTRIES || bytes > HISTORY_BYTES {
+        if self.history.entries().len() >= HISTORY_ENTRIES || bytes > HISTORY_BYTES {
             self.pins.set(Pins::HISTORY);
-            self.pins.set(Pins::USER_VARIABLES);
-            history.clear();
+            self.set_user_variables_unknown();
+            Arc::make_mut(&mut self.history).clear();
         }
+        let history = Arc::make_mut(&mut self.history);
         if !self.pins.any_of(Pins::HISTORY) {
             history.push(Entry {
                 key,

@@ -53,7 +53,16 @@ pub enum Effect<'a> {
     /// `RENAME TABLE`, `ALTER TABLE … RENAME`: a temporary table may have another name now.
     RenameTables,
     /// `PREPARE name FROM …`.
-    Prepare(&'a [u8]),
+    Prepare {
+        /// The statement's name.
+        name: &'a [u8],
+        /// Its text.
+        from: Source<'a>,
+    },
+    /// `EXECUTE name`.
+    Execute(&'a [u8]),
+    /// `EXECUTE IMMEDIATE …`.
+    ExecuteImmediate(Source<'a>),
     /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`.
     Deallocate(&'a [u8]),
     /// `LOCK TABLES`, `LOCK INSTANCE`, `FLUSH TABLES … WITH READ LOCK`, `FLUSH TABLES … FOR EXPORT`,
@@ -61,10 +70,10 @@ pub enum Effect<'a> {
     LockTables,
     /// `UNLOCK TABLES`, `UNLOCK INSTANCE`, `BACKUP UNLOCK`.
     UnlockTables,
-    /// `HANDLER t OPEN`.
-    HandlerOpen,
+    /// `HANDLER t OPEN`, with the name that the handler has from then on.
+    HandlerOpen(&'a [u8]),
     /// `HANDLER t CLOSE`.
-    HandlerClose,
+    HandlerClose(&'a [u8]),
     /// `CALL` or an anonymous block: may have made temporary tables and set user variables.
     Call,
     /// `SET PASSWORD`.
@@ -75,6 +84,17 @@ pub enum Effect<'a> {
     DropDatabase(&'a [u8]),
     /// State may change in a way that is not known.
     Opaque,
+}
+
+/// Where PREPARE and EXECUTE IMMEDIATE have their text from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// A string literal, as written.
+    Literal(&'a [u8]),
+    /// A user variable, without `@` and quotes.
+    Variable(&'a [u8]),
+    /// Something that only the server works out.
+    Other,
 }
 
 /// The name of a table as a statement has it.

@@ -7,7 +7,7 @@ use super::cursor::{Cursor, unquoted};
 use super::keyword::Kw;
 use super::scan::Tok;
 use super::set;
-use super::{Dialect, Effect, Kind, Traits, Value, classify};
+use super::{Dialect, Effect, Kind, Source, Traits, Value, classify};
 
 /// Reports every change of session state that the statements in `sql` make when they succeed, in
 /// their order.
@@ -68,11 +68,15 @@ impl<'a> Walk<'a, '_> {
             }
             Kw::Prepare => {
                 if let Some(name) = self.c.eat_name() {
-                    (self.sink)(Effect::Prepare(name));
+                    let is_whole = self.c.eat_word("from");
+                    let from = self.source();
+                    let from = if is_whole { from } else { Source::Other };
+                    (self.sink)(Effect::Prepare { name, from });
                 }
             }
             Kw::Deallocate => self.deallocate(),
-            Kw::Execute | Kw::Binlog => (self.sink)(Effect::Opaque),
+            Kw::Execute => self.execute(),
+            Kw::Binlog => (self.sink)(Effect::Opaque),
             Kw::Lock => (self.sink)(Effect::LockTables),
             Kw::Unlock => (self.sink)(Effect::UnlockTables),
             Kw::Backup => self.backup(),
@@ -251,6 +255,44 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
+    fn execute(&mut self) {
+        let is_immediate = self.c.is_word("immediate");
+        let Some(named) = self.c.eat_name() else {
+            return (self.sink)(Effect::Opaque);
+        };
+        // A statement may be called so, too.
+        let effect = if is_immediate && !self.c.is_at_end() && !self.c.is_word("using") {
+            Effect::ExecuteImmediate(self.source())
+        } else if self.c.is_at_end() || self.c.is_word("using") {
+            Effect::Execute(named)
+        } else {
+            Effect::Opaque
+        };
+        (self.sink)(effect);
+    }
+
+    /// The text of a statement to be prepared: a literal or a variable, with nothing else to it.
+    fn source(&mut self) -> Source<'a> {
+        let start = self.c.start();
+        let source = match self.c.tok() {
+            Tok::Text => {
+                while self.c.eat(Tok::Text) {}
+                Source::Literal(self.c.span(start, self.c.last_end()))
+            }
+            Tok::UserVar => {
+                let name = self.c.text();
+                self.c.step();
+                Source::Variable(unquoted(name.strip_prefix(b"@").unwrap_or(name)))
+            }
+            _ => return Source::Other,
+        };
+        if self.c.is_at_end() || self.c.is_word("using") {
+            source
+        } else {
+            Source::Other
+        }
+    }
+
     /// `BACKUP LOCK t`, `BACKUP STAGE x`, and what ends them.
     fn backup(&mut self) {
         let ends = self.c.eat_word("unlock") || self.c.eat_word("stage") && self.c.is_word("end");
@@ -274,13 +316,15 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn handler(&mut self) {
-        if self.c.eat_last_name().is_none() {
+        let Some(table) = self.c.eat_last_name() else {
             return;
-        }
-        if self.c.is_word("open") {
-            (self.sink)(Effect::HandlerOpen);
+        };
+        if self.c.eat_word("open") {
+            self.c.eat_word("as");
+            let alias = self.c.eat_name().unwrap_or(table);
+            (self.sink)(Effect::HandlerOpen(alias));
         } else if self.c.is_word("close") {
-            (self.sink)(Effect::HandlerClose);
+            (self.sink)(Effect::HandlerClose(table));
         }
     }
 }

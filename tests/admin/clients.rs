@@ -57,7 +57,7 @@ fn sessions_and_pins() {
             find("user-lock")[1..],
             [
                 "select get_lock(?, ...)",
-                "RELEASE_LOCK(), RELEASE_ALL_LOCKS()"
+                "RELEASE_LOCK() of the last one, RELEASE_ALL_LOCKS()"
             ]
         );
         let listed = rows(&mut viewer, "SHOW FULL PROCESSLIST");

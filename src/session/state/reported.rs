@@ -32,7 +32,7 @@ impl State {
     pub(in crate::session) fn set_unseen(&mut self) {
         self.pins.set(Pins::UNSEEN);
         self.pins.set(Pins::OPAQUE);
-        self.pins.set(Pins::USER_VARIABLES);
+        self.set_user_variables_unknown();
     }
 
     /// A variable has this value now. `was_read` says that the statement's own assignments have been noted.

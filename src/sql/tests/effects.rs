@@ -1,7 +1,7 @@
 //! What statements do to the state of their session.
 
 use super::*;
-use crate::sql::{Effect, Scope, TableName, effects};
+use crate::sql::{Effect, Scope, Source, TableName, effects};
 
 /// The effects of a text, one a line in a short form.
 pub(super) fn of(sql: &[u8], d: &Dialect) -> Vec<String> {
@@ -48,7 +48,11 @@ pub(super) fn of(sql: &[u8], d: &Dialect) -> Vec<String> {
                     text_of(table)
                 )
             }
-            Effect::Prepare(statement) => format!("prepare {}", text(statement)),
+            Effect::Prepare { name, from } => format!("prepare {}: {}", text(name), source(from)),
+            Effect::Execute(name) => format!("execute {}", text(name)),
+            Effect::ExecuteImmediate(from) => format!("execute: {}", source(from)),
+            Effect::HandlerOpen(name) => format!("open {}", text(name)),
+            Effect::HandlerClose(name) => format!("close {}", text(name)),
             Effect::Deallocate(statement) => format!("deallocate {}", text(statement)),
             Effect::SetRole(role) => format!("role {}", text(role)),
             Effect::DropDatabase(schema) => format!("drop database {}", text(schema)),
@@ -56,6 +60,15 @@ pub(super) fn of(sql: &[u8], d: &Dialect) -> Vec<String> {
         });
     });
     out
+}
+
+fn source(from: Source<'_>) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match from {
+        Source::Literal(literal) => text(literal),
+        Source::Variable(name) => format!("@{}", text(name)),
+        Source::Other => "?".to_owned(),
+    }
 }
 
 fn prefix(scope: Scope) -> &'static str {
@@ -107,10 +120,22 @@ fn statements_that_change_state() {
             "ALTER TABLE a RENAME COLUMN b TO c, RENAME INDEX d TO e",
             &[],
         ),
-        ("PREPARE p FROM 'SELECT 1'", &["prepare p"]),
-        ("PREPARE `p q` FROM @x", &["prepare p q"]),
-        ("EXECUTE p USING @a", &["Opaque"]),
-        ("EXECUTE IMMEDIATE 'SET @a=1'", &["Opaque"]),
+        ("PREPARE p FROM 'SELECT 1'", &["prepare p: 'SELECT 1'"]),
+        (
+            "PREPARE p FROM 'SEL' 'ECT 1';",
+            &["prepare p: 'SEL' 'ECT 1'"],
+        ),
+        ("PREPARE `p q` FROM @x", &["prepare p q: @x"]),
+        ("PREPARE p FROM @`x y`", &["prepare p: @x y"]),
+        ("PREPARE p FROM CONCAT('a', @x)", &["prepare p: ?"]),
+        ("PREPARE p FROM 'a' || @x", &["prepare p: ?"]),
+        ("EXECUTE p", &["execute p"]),
+        ("EXECUTE p USING @a", &["execute p"]),
+        ("EXECUTE immediate", &["execute immediate"]),
+        ("EXECUTE immediate USING @a", &["execute immediate"]),
+        ("EXECUTE IMMEDIATE 'SET @a=1'", &["execute: 'SET @a=1'"]),
+        ("EXECUTE IMMEDIATE @q USING 1", &["execute: @q"]),
+        ("EXECUTE p q", &["Opaque"]),
         ("DEALLOCATE PREPARE p", &["deallocate p"]),
         ("LOCK TABLES t READ, u WRITE", &["LockTables"]),
         ("LOCK INSTANCE FOR BACKUP", &["LockTables"]),
@@ -122,8 +147,10 @@ fn statements_that_change_state() {
         ("BACKUP STAGE END", &["UnlockTables"]),
         ("BACKUP LOCK t", &["LockTables"]),
         ("BACKUP UNLOCK", &["UnlockTables"]),
-        ("HANDLER t OPEN AS u", &["HandlerOpen"]),
-        ("HANDLER `a`.t CLOSE", &["HandlerClose"]),
+        ("HANDLER t OPEN AS u", &["open u"]),
+        ("HANDLER t OPEN u", &["open u"]),
+        ("HANDLER `a`.t OPEN", &["open t"]),
+        ("HANDLER t CLOSE", &["close t"]),
         ("HANDLER t READ FIRST", &[]),
         ("CALL p(@x)", &["Call"]),
         ("BEGIN", &[]),
