@@ -114,7 +114,7 @@ pub const KEYS: &[Key] = &[
     key("users.networks", "[]", Yes, "networks from which the account may log in; empty for all"),
     key("users.read_from", r#""replica""#, Yes, "where plain reads go: `replica`, `primary`, or `replica-only` (they fail when no replica may serve them)"),
     key("users.sharing", r#""transaction""#, Yes, "when a server connection may be given to another client: after each `transaction`, or after the `session`"),
-    key("users.causal", r#""off""#, Yes, "reads see earlier writes: `off`; `window:500ms` (after a write the session's reads go to the primary for that long); `session` (after its first write, all of them); `global` (always)"),
+    key("users.causal", r#""off""#, Yes, "reads see earlier writes: `off`; `window:500ms` (after a write the session's reads go to the primary for that long); `session` or `session:2s` (reads see the session's own writes: a replica that has not got them is waited for so long, 500ms unless said, then the primary is asked); `global` (everybody's: reads go to the primary)"),
     key("users.max_connections", "0", Yes, "clients of the account at a time; 0 for no limit of its own"),
     key("users.limits.rate", "0", AsDefault, "statements a second; 0 for no limit"),
     key("users.limits.concurrency", "0", AsDefault, "statements at a time; 0 for no limit"),

@@ -36,8 +36,8 @@ pub enum Causal {
     Off,
     /// Reads of a session stay on the primary for this long after its last write.
     Window(Duration),
-    /// The session's own.
-    Session,
+    /// The session's own: a replica that has not got them is waited for so long, then the primary is read.
+    Session(Duration),
     /// Everybody's.
     Global,
 }
@@ -235,6 +235,10 @@ fn read_group(section: &Section<'_>, groups: &[GroupConfig]) -> usize {
     found.unwrap_or(0)
 }
 
+/// How long a replica is waited for if nothing else is said.
+const REPLICA_WAIT: Duration = Duration::from_millis(500);
+const HOUR: Duration = Duration::from_secs(3600);
+
 fn read_causal(field: &Field<'_>) -> Option<Causal> {
     let text = field.string()?;
     if let Some(window) = text.strip_prefix("window:") {
@@ -249,10 +253,18 @@ fn read_causal(field: &Field<'_>) -> Option<Causal> {
         field.error("say for how long, such as \"window:500ms\"");
         return None;
     }
+    if let Some(bound) = text.strip_prefix("session:") {
+        let bound = field.parse(|_| value::duration(bound))?;
+        if bound.is_zero() || bound > HOUR {
+            field.error("a replica is waited for 1ms to 1h");
+            return None;
+        }
+        return Some(Causal::Session(bound));
+    }
     field.choice(&[
         ("off", Causal::Off),
         ("window:500ms", Causal::Off),
-        ("session", Causal::Session),
+        ("session", Causal::Session(REPLICA_WAIT)),
         ("global", Causal::Global),
     ])
 }

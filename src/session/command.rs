@@ -10,7 +10,7 @@ use super::{
     Tracker, Upload, What,
 };
 use crate::route::Reason;
-use crate::sql::{self, Kind, Server, Traits};
+use crate::sql::{self, Hint, Kind, Server, Traits};
 use crate::wire::{Command, Header, MAX_PAYLOAD, query_text};
 
 /// How a command leaves.
@@ -300,6 +300,9 @@ impl Session {
             .and_then(|()| self.settle(cx, &mut route, statement.kind, statement.traits));
         if let Err(fault) = settled {
             return self.refuse_front(front, &fault, out);
+        }
+        if !self.sees_writes(cx, route, statement.hint == Some(Hint::Replica), out) {
+            return 0;
         }
         let asks = statement.traits.contains(Traits::DIAGNOSTICS)
             && !self.follow_up(cx, route.role, statement.kind, statement.traits, out);

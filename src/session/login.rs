@@ -464,7 +464,7 @@ impl Session {
         self.warned = None;
         self.kept_warnings = None;
         self.wrote = None;
-        self.tracked.gtid = Vec::new();
+        self.tracked.writes = super::causal::Writes::default();
         self.last_route = None;
         self.moved_to = None;
         self.moved_by = None;

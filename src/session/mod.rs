@@ -14,6 +14,7 @@
 //! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
 
 mod bring;
+mod causal;
 mod changed;
 mod command;
 mod diary;

@@ -28,6 +28,10 @@ impl Session {
         };
         if writes {
             self.wrote = Some(now);
+            let outcome = self.reply.as_ref().map(|reply| reply.tracker.outcome());
+            if outcome.is_some_and(|outcome| outcome.error.is_some()) {
+                self.tracked.writes.note_failure();
+            }
         }
     }
 

@@ -233,12 +233,15 @@ impl Session {
         };
         let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
         self.diary.begin(cx, text, &dialect);
-        let (traits, kind) = (statement.traits, statement.kind);
+        let (traits, kind, is_hinted) = (statement.traits, statement.kind, statement.is_hinted);
         self.attempt.settings = statement.settings;
         if let Err(fault) = self.settle(cx, &mut route, kind, traits) {
             return self.refuse_front(front, &fault, out);
         }
         let role = route.role;
+        if !self.sees_writes(cx, route, is_hinted, out) {
+            return 0;
+        }
         if traits.contains(Traits::DIAGNOSTICS) && !self.follow_up(cx, role, kind, traits, out) {
             match self.asks_nobody(id, kind) {
                 Some(false) => {}
@@ -287,6 +290,12 @@ impl Session {
                 }
                 _ => {}
             }
+        }
+        if traits.contains(Traits::LOCK_FUNCTION) {
+            let kinds = statement.types.as_deref();
+            let parameter =
+                params::first_text(front.payload(), statement.params, capabilities, kinds);
+            self.lock_reply = Some(LockReply::to_execution(parameter));
         }
         let is_read = role == Role::Replica;
         let repeats = statement.may_run_again();

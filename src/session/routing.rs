@@ -13,10 +13,10 @@ impl Session {
         let account = self.account(cx.snapshot);
         View {
             must_see_writes: match (account.causal, self.wrote) {
-                (Causal::Off, _) | (Causal::Window(_) | Causal::Session, None) => false,
+                (Causal::Off, _) | (Causal::Window(_), None) => false,
                 (Causal::Window(window), Some(wrote)) => cx.now.saturating_sub(wrote) < window,
-                // What a replica has is not asked: the primary has it.
-                (Causal::Session, Some(_)) | (Causal::Global, _) => true,
+                (Causal::Session(_), _) => self.wrote_unseen(cx),
+                (Causal::Global, _) => true,
             },
             in_transaction: self.status.contains(Status::IN_TRANS) || self.is_to_begin,
             autocommit: self.status.contains(Status::AUTOCOMMIT),

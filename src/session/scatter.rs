@@ -7,7 +7,7 @@ use super::reply::{REPLICA_ONLY, is_going_away};
 use super::sync::Said;
 use super::{Access, Attempt, Cx, Fault, Last, Outcome, Output, Outputs, Parting, Role, Session};
 use crate::shard::{Leg, Refused};
-use crate::sql::{Kind, Statement, Traits};
+use crate::sql::{Hint, Kind, Statement, Traits};
 use crate::wire::{
     Capabilities, ColumnCount, ColumnDef, EofPacket, Header, OkPacket, Packets, Status,
 };
@@ -197,7 +197,9 @@ impl Session {
         let mut route = self.decide(cx, text, statement);
         self.check_hint(cx, statement)?;
         self.settle(cx, &mut route, statement.kind, statement.traits)?;
-        if !self.ensure(cx, route.role, false, out) {
+        let is_hinted = statement.hint == Some(Hint::Replica);
+        if !self.sees_writes(cx, route, is_hinted, out) || !self.ensure(cx, route.role, false, out)
+        {
             return Ok(false);
         }
         self.last_route = Some((route.role, route.reason));

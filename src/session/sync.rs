@@ -43,6 +43,8 @@ pub(super) enum Said {
     Order,
     /// That it is to tell of all.
     Track,
+    /// The question whether the replica has what the session wrote.
+    CaughtUp,
     /// The question for the warnings that would be forgotten with the connection.
     Warnings,
     /// The same for the numbers.
@@ -62,7 +64,8 @@ impl Sync {
 
     /// The answer is kept until it is whole.
     fn keeps_answer(&self) -> bool {
-        self.asks_numbers() || matches!(self.said.front(), Some(Said::Shown | Said::Order))
+        let keeps = [Said::Shown, Said::Order, Said::CaughtUp];
+        self.asks_numbers() || self.said.front().is_some_and(|said| keeps.contains(said))
     }
 }
 
@@ -86,9 +89,14 @@ impl Session {
         let expect = match said {
             Some(Said::Prepare(_)) => Expect::Prepare,
             Some(Said::Refusal(expect)) => expect,
-            Some(Said::Warnings | Said::Numbers | Said::Clear | Said::Shown | Said::Leg) => {
-                Expect::Response
-            }
+            Some(
+                Said::Warnings
+                | Said::Numbers
+                | Said::Clear
+                | Said::Shown
+                | Said::CaughtUp
+                | Said::Leg,
+            ) => Expect::Response,
             Some(Said::State | Said::Whatever | Said::Order | Said::Track | Said::Begin) | None => {
                 Expect::Terminal
             }
@@ -186,6 +194,9 @@ impl Session {
                     // Without an answer nothing of it is the client's.
                     self.note_shown(role, &std::mem::take(&mut sync.answer));
                 }
+                if was == Some(Said::CaughtUp) {
+                    self.note_caught_up(cx, &std::mem::take(&mut sync.answer));
+                }
                 if was == Some(Said::Order) {
                     self.note_order(role, &std::mem::take(&mut sync.answer));
                 }
@@ -203,7 +214,12 @@ impl Session {
                 if let (Some(code), Some(was)) = (outcome.error, was)
                     && !matches!(
                         was,
-                        Said::Refusal(_) | Said::Whatever | Said::Shown | Said::Order | Said::Track
+                        Said::Refusal(_)
+                            | Said::Whatever
+                            | Said::Shown
+                            | Said::Order
+                            | Said::CaughtUp
+                            | Said::Track
                     )
                 {
                     let answer = input.get(..walk.consumed).unwrap_or_default();

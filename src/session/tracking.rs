@@ -195,9 +195,9 @@ pub(super) struct Told {
 pub(super) struct Tracked {
     /// Changes that the present reply tells of.
     pub(super) told: Told,
-    /// The session's latest transaction that left something.
-    pub(super) gtid: Vec<u8>,
-    /// That is wanted.
+    /// The session's transactions that left something.
+    pub(super) writes: super::causal::Writes,
+    /// They are wanted.
     pub(super) follows: bool,
 }
 
@@ -372,6 +372,7 @@ impl Session {
 
     /// Notes what a packet with changes tells of and leaves in it what is the client's. Gives the packet's length.
     pub(super) fn take_changes(&mut self, role: Role, packet: &mut [u8]) -> usize {
+        let group = self.moved_to;
         let Some(known) = self.links[role as usize].known() else {
             return packet.len();
         };
@@ -380,9 +381,10 @@ impl Session {
         let shown = known.shown.as_ref().filter(|_| sees);
         let Tracked {
             told,
-            gtid,
+            writes,
             follows,
         } = &mut self.tracked;
+        let server = known.server;
         let before = told.variables.len();
         let had_state = std::mem::take(&mut told.state);
         let len = keep_changes(packet, &mut |change| {
@@ -393,9 +395,8 @@ impl Session {
                     StateChange::Variable { name, value } if name == LAST_GTID => Some(value),
                     _ => None,
                 };
-                if let Some(latest) = latest.filter(|_| *follows) {
-                    gtid.clear();
-                    gtid.extend_from_slice(latest);
+                if let Some(latest) = latest.filter(|_| *follows && role == Role::Primary) {
+                    writes.note(group, server, latest);
                 }
             }
             match (tracks, shown) {
@@ -414,7 +415,7 @@ impl Session {
 
     /// Whether the account's reads follow its writes by GTID.
     pub(super) fn follows_gtids(causal: Causal) -> bool {
-        causal == Causal::Session
+        matches!(causal, Causal::Session(_))
     }
 }
 

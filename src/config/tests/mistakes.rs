@@ -129,6 +129,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "7: users[0].networks[0]: `?` is not a network: write \"10.0.0.0/8\", \"2001:db8::/32\", a single address, or leading octets such as \"192.168.1\"",
     ]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\ncausal = \"window:0s\"", &["4: users[0].causal: the window is 1ms to 1d"]),
+    ("[[users]]\nname = \"u\"\npassword = \"\"\ncausal = \"session:2h\"", &["4: users[0].causal: a replica is waited for 1ms to 1h"]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\nbackend = { read_password = \"x\" }", &["4: users[0].backend.read_password: has no effect without `read_user`"]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\nlimits = { rate = -1 }\nlabels = { \"a-b\" = \"x\" }", &[
         "4: note: users[0].limits.rate: not acted on by this version",
