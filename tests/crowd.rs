@@ -8,6 +8,7 @@ mod rust_crowd;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -211,7 +212,6 @@ fn mysql_crowd() {
 fn storm(kind: Kind) {
     let clients = number("ATLAS_CROWD", 300);
     let rate = if clients >= 2000 { 50 } else { 20 };
-    let threads = clients / 20;
     let bed = Bed::of(kind);
     let account = own_account(&bed);
     let schema = tables(&bed);
@@ -226,30 +226,28 @@ fn storm(kind: Kind) {
         .map(|node| std::fs::metadata(&bed.server(*node).general_log).map_or(0, |m| m.len()))
         .collect();
     let started = Instant::now();
-    let connected = AtomicUsize::new(0);
+    let all_are_there = Barrier::new(clients);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                // All are there before the first waits for an answer.
-                let mut sockets: Vec<Wire> = (0..clients / threads)
-                    .map(|_| Wire::greet(atlas.address()).expect("a greeting"))
-                    .collect();
-                connected.fetch_add(sockets.len(), Ordering::Relaxed);
-                if connected.load(Ordering::Relaxed) == clients / threads * threads {
+        for _ in 0..clients {
+            let come = || {
+                let mut socket = Wire::greet(atlas.address()).expect("a greeting");
+                if all_are_there.wait().is_leader() {
                     eprintln!(
                         "{}: {clients} clients came within {:.2} s",
                         kind.name(),
                         started.elapsed().as_secs_f64()
                     );
                 }
-                for mut socket in sockets.drain(..) {
-                    socket.set_timeout(Duration::from_secs(100));
-                    let mut client = socket.log_in(&login).expect("a log-in");
-                    assert_eq!(client.query("SELECT COUNT(*) FROM three").cell(), "3");
-                    // Long enough that more connections are wanted than there may be.
-                    assert_eq!(client.query("SELECT SLEEP(0.05) /*master*/").cell(), "0");
-                }
-            });
+                socket.set_timeout(Duration::from_secs(100));
+                let mut client = socket.log_in(&login).expect("a log-in");
+                assert_eq!(client.query("SELECT COUNT(*) FROM three").cell(), "3");
+                // Long enough that more connections are wanted than there may be.
+                assert_eq!(client.query("SELECT SLEEP(0.05) /*master*/").cell(), "0");
+            };
+            std::thread::Builder::new()
+                .stack_size(512 * 1024)
+                .spawn_scoped(scope, come)
+                .expect("a thread");
         }
     });
     eprintln!(
