@@ -420,3 +420,35 @@ fn prepared_questions_about_a_statement_that_left_nothing() {
     shown.assert_ok();
     assert_eq!(shown.binary_rows().len(), 0, "{shown:?}");
 }
+
+#[test]
+fn b131_a_set_is_prepared_and_holds_when_it_is_executed() {
+    for stage in Stage::both() {
+        for (set, question, value) in [
+            ("set session sql_mode=''", "SELECT @@sql_mode", ""),
+            (
+                "SET NAMES latin1",
+                "SELECT @@character_set_client",
+                "latin1",
+            ),
+            ("SET autocommit=0", "SELECT @@autocommit", "0"),
+        ] {
+            let (mut client, mut other, mut direct) =
+                (stage.client(), stage.client(), stage.direct());
+            let before = client.query(question).cell();
+            assert_ne!(before, value);
+            let (one, two) = (client.prepare(set), direct.prepare(set));
+            assert_eq!(one.reply.packets[0].payload.len(), 12, "{set}");
+            assert_eq!(client.query(question).cell(), before, "{set}");
+            let (reply, expected) = (client.execute(&one, &[]), direct.execute(&two, &[]));
+            assert_eq!(
+                reply.packets[0].payload, expected.packets[0].payload,
+                "{set}"
+            );
+            for _ in 0..2 {
+                assert_eq!(client.query(question).cell(), value, "{set}");
+                assert_eq!(other.query(question).cell(), before, "{set}");
+            }
+        }
+    }
+}
