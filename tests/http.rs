@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{
-    Atlas, Bed, Login, Node, Wire, config_for, eventually, http_exchange, http_get, http_of,
+    Atlas, Bed, Expect, Login, Node, Wire, config_for, eventually, http_exchange, http_get, http_of,
 };
 
 fn with_http() -> (Bed, Atlas, SocketAddr) {
@@ -76,6 +76,7 @@ fn every_page() {
         "atlas_refused_total{reason=\"access-denied\"} 1",
         "atlas_slow_total 0",
         "atlas_added_seconds_count{stage=\"acquire\"} 2",
+        "atlas_added_seconds_count{stage=\"sync\"} 2",
     ] {
         assert!(
             metrics.contains(&format!("\n{line}\n")),
@@ -248,5 +249,65 @@ fn slow_clients_keep_nobody_away() {
     }
     eventually("their descriptors are free", || {
         atlas.open_files() <= before
+    });
+}
+
+/// A sum of `atlas_added_seconds`, and how many times it is made of.
+fn added(http: SocketAddr, stage: &str) -> (f64, u64) {
+    let metrics = http_get(http, "/metrics").1;
+    let figure = |name: &str| {
+        let begins = format!("atlas_added_seconds_{name}{{stage=\"{stage}\"}} ");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&begins));
+        line.unwrap_or_else(|| panic!("{begins}\n{metrics}"))
+            .to_owned()
+    };
+    let sum = figure("sum").parse().expect("a number");
+    (sum, figure("count").parse().expect("a number"))
+}
+
+#[test]
+fn what_atlas_adds_is_told_by_stage() {
+    let bed = Bed::mysql();
+    let config = config_for(&bed)
+        .server("http_listen = \"127.0.0.1:0\"")
+        .append("[pool]\nmax_connections = 1\nmin_idle = 1\n");
+    let atlas = Atlas::start(config);
+    let http = http_of(&atlas.log()).expect("the log names the port");
+    let mut holder = Wire::connect(atlas.address(), &Login::plain());
+    let mut waiter = Wire::connect(atlas.address(), &Login::plain());
+    holder.ok("BEGIN");
+    let (before, statements) = added(http, "acquire");
+    // The only connection is another one's.
+    waiter.send(&waiter.query_payload(b"DO 1"));
+    assert!(!waiter.speaks_within(Duration::from_millis(300)));
+    holder.ok("COMMIT");
+    waiter.reply(Expect::Text).assert_ok();
+    let (after, more) = added(http, "acquire");
+    assert!(
+        after - before >= 0.3 && more == statements + 2,
+        "{before} {after}"
+    );
+
+    // One connection for two sessions that have set different things.
+    let (before, _) = added(http, "sync");
+    for client in [&mut holder, &mut waiter] {
+        client.ok("SET group_concat_max_len = 4321");
+    }
+    waiter.ok("SET group_concat_max_len = 1234");
+    for _ in 0..5 {
+        holder.ok("DO @@group_concat_max_len");
+        waiter.ok("DO @@group_concat_max_len");
+    }
+    let (after, count) = added(http, "sync");
+    assert!(after > before && count > 10, "{before} {after} {count}");
+
+    // Of what the loop does itself a part is looked at.
+    eventually("stages are seen", || {
+        for _ in 0..200 {
+            waiter.ok("DO 1");
+        }
+        ["queue", "route", "relay"]
+            .iter()
+            .all(|stage| added(http, stage).1 > 2)
     });
 }

@@ -65,6 +65,8 @@ pub(super) struct Diary {
     pub(super) since: Duration,
     /// When the command was looked at last: it is again when its connection is there.
     looked: Duration,
+    /// When the connection came that the command had to wait for; the beginning where it was there.
+    acquired: Duration,
     /// The command has begun, and not left yet.
     has_begun: bool,
     /// The number of its kind, if it is counted by it.
@@ -93,8 +95,16 @@ impl Diary {
         if !self.has_begun {
             self.has_begun = true;
             self.since = cx.now;
+            self.acquired = cx.now;
             self.head.set(text);
             self.digest = cx.texts.digests.begin(cx.now, text, dialect);
+        }
+    }
+
+    /// A connection has come.
+    fn acquire(&mut self, now: Duration) {
+        if self.has_begun {
+            self.acquired = now;
         }
     }
 
@@ -105,6 +115,11 @@ impl Diary {
 }
 
 impl Session {
+    /// A connection has come at last, of which `on_backend_ready` tells next.
+    pub fn note_acquired(&mut self, now: Duration) {
+        self.diary.acquire(now);
+    }
+
     /// The reply has come to its end: tells of the statement.
     pub(super) fn tell_done(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) {
         let Some(reply) = &self.reply else {
@@ -129,7 +144,8 @@ impl Session {
             role: reply.role,
             reason,
             took,
-            waited: self.diary.looked.saturating_sub(self.diary.since),
+            acquired: self.diary.acquired.saturating_sub(self.diary.since),
+            synced: self.diary.looked.saturating_sub(self.diary.acquired),
             error,
         });
     }

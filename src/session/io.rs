@@ -167,8 +167,10 @@ pub enum Done {
         reason: Reason,
         /// How long the client waited for the whole of the answer.
         took: Duration,
-        /// How much of that it waited for a connection in the right state.
-        waited: Duration,
+        /// How much of that it waited for a connection.
+        acquired: Duration,
+        /// How much of that the connection was brought into the session's state.
+        synced: Duration,
         /// The code of the error that the server answered with.
         error: Option<u16>,
     },

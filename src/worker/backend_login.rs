@@ -126,7 +126,8 @@ impl Worker {
                         let mut known = self.known_of(&made, host, &ready);
                         self.serials += 1;
                         known.set_serial(self.serials);
-                        self.tell(client, |session, _, _, out| {
+                        self.tell(client, |session, cx, _, out| {
+                            session.note_acquired(cx.now);
                             session.on_backend_ready(role, known, out)
                         });
                         self.pump_client(client);

@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Worker;
+use super::stages::{STAGE_NAMES, STAGES, Stage};
 use crate::route::{Pins, Reason, Role};
 use crate::session::Done;
 use crate::sql::{self, Kind};
 
 /// Upper ends of the classes of times, in microseconds; one more class is without an end.
-pub const CLASSES: [u64; 17] = [
-    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
-    1_000_000, 2_500_000, 5_000_000, 10_000_000, 60_000_000,
+pub const CLASSES: [u64; 21] = [
+    5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000,
+    500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 60_000_000,
 ];
 
 /// Codes of errors that are counted by themselves; further ones are counted together, as code 0.
@@ -127,7 +128,7 @@ pub struct Meter {
     /// By kind, then route, then reason.
     statements: Box<[AtomicU64]>,
     seconds: [Times; ROUTES],
-    waited: Times,
+    added: [Times; STAGES],
     errors: [(AtomicU32, AtomicU64); CODES_MAX],
     refused: [(AtomicU32, AtomicU64); CODES_MAX],
     /// Bytes sent to clients.
@@ -192,7 +193,7 @@ impl Default for Meter {
                 .map(|_| AtomicU64::new(0))
                 .collect(),
             seconds: Default::default(),
-            waited: Times::default(),
+            added: Default::default(),
             errors: codes(),
             refused: codes(),
             to_clients: AtomicU64::new(0),
@@ -210,7 +211,8 @@ impl Meter {
                 role,
                 reason,
                 took,
-                waited,
+                acquired,
+                synced,
                 error,
             } => {
                 let at = (kind as usize * ROUTES + role as usize) * REASONS + place(reason);
@@ -218,7 +220,8 @@ impl Meter {
                     add(figure, 1);
                 }
                 self.seconds[role as usize].add(took);
-                self.waited.add(waited);
+                self.add(Stage::Acquire, acquired);
+                self.add(Stage::Sync, synced);
                 if took >= slow_from {
                     add(&self.slow, 1);
                 }
@@ -231,6 +234,11 @@ impl Meter {
             }
             Done::TurnedAway(code) => count_code(&self.refused, code),
         }
+    }
+
+    /// Notes what Atlas itself has added.
+    pub(super) fn add(&self, stage: Stage, time: Duration) {
+        self.added[stage as usize].add(time);
     }
 
     fn sent(&self, to_client: usize, to_server: usize) {
@@ -265,8 +273,8 @@ pub struct Counts {
     pub statements: Vec<(&'static str, &'static str, &'static str, u64)>,
     /// How long they took, by route.
     pub seconds: Vec<(&'static str, Classes)>,
-    /// How long they waited for a connection in the right state.
-    pub waited: Classes,
+    /// What Atlas has added to that, by stage.
+    pub added: Vec<(&'static str, Classes)>,
     /// Errors that clients were told, by code; 0 for codes without a place of their own.
     pub errors: Vec<(u32, u64)>,
     /// Clients that were turned away, by the code that they were told.
@@ -307,6 +315,7 @@ impl Counts {
         let mut counts = Self::default();
         let mut statements = vec![0_u64; KINDS.len() * ROUTES * REASONS];
         let mut seconds: [Classes; ROUTES] = Default::default();
+        let mut added: [Classes; STAGES] = Default::default();
         for meter in meters {
             for (sum, figure) in statements.iter_mut().zip(&meter.statements) {
                 *sum += figure.load(Ordering::Relaxed);
@@ -314,7 +323,9 @@ impl Counts {
             for (sum, times) in seconds.iter_mut().zip(&meter.seconds) {
                 sum.add(times);
             }
-            counts.waited.add(&meter.waited);
+            for (sum, times) in added.iter_mut().zip(&meter.added) {
+                sum.add(times);
+            }
             add_codes(&mut counts.errors, &meter.errors);
             add_codes(&mut counts.refused, &meter.refused);
             counts.to_clients += meter.to_clients.load(Ordering::Relaxed);
@@ -340,6 +351,11 @@ impl Counts {
             .iter()
             .map(|(_, name)| *name)
             .zip(seconds)
+            .collect();
+        counts.added = STAGE_NAMES
+            .iter()
+            .map(|(_, name)| *name)
+            .zip(added)
             .collect();
         counts.errors.sort_unstable();
         counts.refused.sort_unstable();
@@ -399,7 +415,8 @@ mod tests {
                         role: Role::Replica,
                         reason: Reason::Statement(sql::Reason::HintPrimary),
                         took: Duration::from_millis(3),
-                        waited: Duration::ZERO,
+                        acquired: Duration::ZERO,
+                        synced: Duration::from_micros(30),
                         error: Some(1064),
                     },
                     Duration::from_millis(3),
@@ -416,10 +433,20 @@ mod tests {
         assert_eq!(counts.statements, [("kill", "replica", "hint-primary", 3)]);
         let (_, classes) = &counts.seconds[1];
         assert_eq!(
-            (classes.counts[5], classes.sum),
+            (classes.counts[9], classes.sum),
             (3, Duration::from_millis(9))
         );
-        assert_eq!(counts.waited.counts[0], 3);
+        let counted = |wanted: &str| {
+            let (_, classes) = counts
+                .added
+                .iter()
+                .find(|(name, _)| *name == wanted)
+                .unwrap();
+            (classes.counts[0], classes.counts[3], classes.sum)
+        };
+        assert_eq!(counted("acquire"), (3, 0, Duration::ZERO));
+        assert_eq!(counted("sync"), (0, 3, Duration::from_micros(90)));
+        assert_eq!(counted("relay"), (0, 0, Duration::ZERO));
         assert_eq!((counts.slow, counts.to_clients), (3, 20));
         assert_eq!(counts.refused, [(1040, 2)]);
         // Every error is counted, those without a place of their own together.

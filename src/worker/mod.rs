@@ -37,6 +37,7 @@ mod rest;
 mod shared;
 mod side;
 mod slots;
+mod stages;
 mod sys;
 mod timer;
 pub mod tls;
@@ -131,6 +132,8 @@ pub struct Worker {
     /// What came up while outputs were carried out.
     deferred: VecDeque<Deferred>,
     client_count: u32,
+    /// Turns of the loop, of which some are measured.
+    turns: u32,
     /// A descriptor to give up when there are no more, so that a client can be told.
     spare: Option<std::fs::File>,
     drain: Option<Drain>,
@@ -218,6 +221,7 @@ impl Worker {
             again: VecDeque::new(),
             deferred: VecDeque::new(),
             client_count: 0,
+            turns: 0,
             spare: listener::spare(),
             drain: None,
             stopped: false,
@@ -253,8 +257,13 @@ impl Worker {
                     self.work(target);
                 }
             }
+            let is_measured = self.begin_turn();
             for event in &events {
-                self.event(event);
+                if is_measured {
+                    self.measured(event);
+                } else {
+                    self.event(event);
+                }
             }
             self.fire(self.now);
         }
@@ -388,7 +397,8 @@ impl Worker {
                     role,
                     known,
                 } => {
-                    self.tell(client, |session, _, _, out| {
+                    self.tell(client, |session, cx, _, out| {
+                        session.note_acquired(cx.now);
                         session.on_backend_ready(role, known, out)
                     });
                     self.pump_client(client);

@@ -124,7 +124,11 @@ impl Pages {
                 .iter()
                 .map(|(route, classes)| (*route, histogram(classes)))
                 .collect(),
-            added_seconds: vec![("acquire", histogram(&counts.waited))],
+            added_seconds: counts
+                .added
+                .iter()
+                .map(|(stage, classes)| (*stage, histogram(classes)))
+                .collect(),
             pins: self.read_pins(),
             errors: counts.errors,
             refused,
