@@ -4,6 +4,8 @@
 use crate::admin::{Refusal, Table};
 use crate::config::{NoReplica, ReadFrom};
 use crate::route::{self, Pins, Reason, Role, View};
+use crate::shard::{self, Asked, Plan};
+use crate::snapshot::Account;
 use crate::sql::{self, Dialect, Kind};
 use crate::worker::{Live, Shared};
 
@@ -65,6 +67,11 @@ pub(super) fn explain(
         String::from_utf8_lossy(&account.name).into_owned(),
     );
     say("class", statement.kind.as_str().to_owned());
+    if !is_local && let Some(plan) = plan(live, account, sql, dialect)? {
+        let name = |place: usize| live.snapshot.groups.get(place).map(|group| &*group.name);
+        explain_plan(plan, sql, word, reason, name, say);
+        return Ok(table);
+    }
     say("route", word.to_owned());
     say("group", group.name.clone());
     say("reason", reason.to_owned());
@@ -95,4 +102,69 @@ pub(super) fn explain(
         );
     }
     Ok(table)
+}
+
+/// The shards of a statement about sharded tables; nothing for others.
+fn plan(
+    live: &Live,
+    account: &Account,
+    sql: &str,
+    dialect: Dialect,
+) -> Result<Option<Plan>, Refusal> {
+    let Some(placement) = &live.snapshot.placement else {
+        return Ok(None);
+    };
+    let asked = Asked {
+        text: sql.as_bytes(),
+        d: &dialect,
+        home: account.group,
+        params: &[],
+    };
+    // The parser's depth needs more room than a thread of this port has.
+    let planned = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("explain".to_owned())
+            .stack_size(shard::STACK)
+            .spawn_scoped(scope, || {
+                placement.plan_text(asked, account.schema.as_deref())
+            });
+        thread.map(|thread| thread.join().ok())
+    });
+    match planned {
+        Ok(Some(plan)) => Ok(plan),
+        Ok(None) => Err(Refusal::new("the statement could not be looked at")),
+        Err(error) => Err(Refusal::new(format!(
+            "the statement cannot be looked at now: {error}"
+        ))),
+    }
+}
+
+/// The steps that `EXPLAIN ROUTE` has on the data port too.
+fn explain_plan<'g>(
+    plan: Plan,
+    sql: &str,
+    role: &str,
+    reason: &str,
+    name: impl Fn(usize) -> Option<&'g str>,
+    mut say: impl FnMut(&str, String),
+) {
+    let (legs, what) = match plan {
+        Plan::Refuse(refused) => {
+            say("route", "refused".to_owned());
+            return say("reason", refused.reason().to_owned());
+        }
+        Plan::One(leg) => (vec![leg], "one-shard"),
+        Plan::Scatter { legs, .. } => (legs, "several-shards"),
+    };
+    say("route", "sharded".to_owned());
+    say("role", role.to_owned());
+    say("reason", format!("{what}: {reason}"));
+    for leg in legs {
+        let text = leg.text.as_deref().unwrap_or(sql.as_bytes()).trim_ascii();
+        let text = String::from_utf8_lossy(text);
+        say(
+            "shard",
+            format!("{}: {text}", name(leg.group).unwrap_or_default()),
+        );
+    }
 }
