@@ -55,11 +55,13 @@ pub enum Command {
     Accounts,
     /// An account more.
     AddAccount {
+        /// Its group, when it is named.
+        group: Option<String>,
         /// Its name.
         name: String,
         /// Its password, clear or encrypted.
         password: Secret,
-        /// `ADD ENPWD`.
+        /// `ADD ENPWD`, `ADD GENPWD`.
         is_encrypted: bool,
     },
     /// An account less.
@@ -236,7 +238,13 @@ fn raw(text: &str) -> Option<Result<Command, Refusal>> {
         rest.strip_suffix(';').unwrap_or(rest).trim_end()
     };
     if first.is("add") && (second.is("pwd") || second.is("enpwd")) {
-        return Some(account(rest(), second.is("enpwd")));
+        return Some(account(None, rest(), second.is("enpwd")));
+    }
+    if first.is("add") && (second.is("gpwd") || second.is("genpwd")) {
+        let group = words.next().and_then(Word::text).map(str::to_owned);
+        let rest = words.rest().trim();
+        let rest = rest.strip_suffix(';').unwrap_or(rest).trim_end();
+        return Some(account(group, rest, second.is("genpwd")));
     }
     if first.is("explain") && second.is("route") {
         let mut ahead = words.clone();
@@ -259,7 +267,7 @@ fn raw(text: &str) -> Option<Result<Command, Refusal>> {
     None
 }
 
-fn account(text: &str, is_encrypted: bool) -> Result<Command, Refusal> {
+fn account(group: Option<String>, text: &str, is_encrypted: bool) -> Result<Command, Refusal> {
     // As in the original, the last colon; base64 has none, and `enc:v1:` is known by its first letters.
     let split = match text.find(":enc:") {
         Some(at) if is_encrypted => Some((text.get(..at), text.get(at + 1..))),
@@ -288,6 +296,7 @@ fn account(text: &str, is_encrypted: bool) -> Result<Command, Refusal> {
     };
     let (name, password) = (name.unwrap_or_default(), password.unwrap_or_default());
     Ok(Command::AddAccount {
+        group,
         name: unquoted(name),
         password: Secret::new(unquoted(password)),
         is_encrypted,

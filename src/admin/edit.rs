@@ -365,7 +365,7 @@ pub fn remove_network(text: &str, client: &str) -> Edited {
 ///
 /// # Errors
 /// It is there.
-pub fn add_account(text: &str, name: &str, password: &str) -> Edited {
+pub fn add_account(text: &str, name: &str, password: &str, group: Option<&str>) -> Edited {
     let mut doc = parse(text)?;
     if tables(doc.as_table_mut(), "users")
         .into_iter()
@@ -377,12 +377,18 @@ pub fn add_account(text: &str, name: &str, password: &str) -> Edited {
         let mut entry = InlineTable::new();
         entry.insert("name", name.into());
         entry.insert("password", password.into());
+        if let Some(group) = group {
+            entry.insert("group", group.into());
+        }
         push(list, entry.into());
         return Ok(doc.to_string());
     }
     let mut table = Table::new();
     table.insert("name", value(name));
     table.insert("password", value(password));
+    if let Some(group) = group {
+        table.insert("group", value(group));
+    }
     let users = doc
         .entry("users")
         .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));

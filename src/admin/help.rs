@@ -24,6 +24,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("ADD GMASTER $group $backend", "as ADD MASTER, in the group of this name"),
     ("ADD GSLAVE $group $backend", "as ADD SLAVE, in the group of this name"),
     ("REMOVE GBACKEND $group $backend_id", "as REMOVE BACKEND, in the group of this name"),
+    ("ADD GPWD $group $pwd", "as ADD PWD, for an account whose unsharded tables are in the group of this name"),
+    ("ADD GENPWD $group $pwd", "as ADD ENPWD, in the same way"),
     ("SHOW BACKENDS", "the servers with group, role, state, weight, lag and connections"),
     ("SHOW POOLS", "server connections of each server and who waits for them"),
     ("SHOW SESSIONS", "the clients and what they do"),

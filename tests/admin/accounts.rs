@@ -1,6 +1,6 @@
 //! Accounts and networks that are added and removed, with the original's words.
 
-use super::common::{Kind, Login, Refused, Wire};
+use super::common::{Bed, Kind, Login, Node, Refused, Wire};
 use super::stage::{Stage, error, rows};
 
 fn code(refused: Result<Wire, Refused>) -> u16 {
@@ -97,4 +97,43 @@ fn accounts() {
             );
         }
     }
+}
+
+/// With several groups an account has one: that of all others, or the one that is named.
+#[test]
+fn accounts_with_several_groups() {
+    let bed = Bed::mysql();
+    let group = format!(
+        "[[groups]]\nname = \"s1\"\nprimary = \"{}\"\n",
+        bed.address(Node::Second)
+    );
+    let stage = Stage::on(bed, |config| {
+        config.all_users("group = \"main\"").append(&group)
+    });
+    let mut admin = stage.operator();
+    let server = |name: &str, password: &str| {
+        let mut client = Wire::connect(stage.atlas.address(), &Login::new(name, password));
+        client.query("SELECT /*master*/ @@port").cell()
+    };
+    let port = |node| stage.bed.address(node).port().to_string();
+    admin.ok("REMOVE PWD plain");
+    admin.ok("ADD PWD plain:plain-pw");
+    assert_eq!(server("plain", "plain-pw"), port(Node::Primary));
+    admin.ok("REMOVE PWD plain");
+    admin.ok("ADD GPWD s1 plain:plain-pw;");
+    assert_eq!(server("plain", "plain-pw"), port(Node::Second));
+    // There are accounts of two groups now.
+    let (code, _, text) = error(&mut admin, "ADD PWD more:pw");
+    assert!(
+        code == 1105 && text.contains("ADD GPWD main user:password"),
+        "{text}"
+    );
+    let (_, _, text) = error(&mut admin, "ADD GPWD nowhere more:pw");
+    assert!(text.contains("there is no group nowhere"), "{text}");
+    let (_, _, text) = error(&mut admin, "ADD GENPWD s1 more:nonsense");
+    assert_eq!(text, "failed to decrypt");
+    admin.ok("SAVE CONFIG");
+    let saved = std::fs::read_to_string(stage.atlas.config_path()).expect("the file");
+    let (_, account) = saved.split_once("name = \"plain\"").expect("it is there");
+    assert!(account.contains("group = \"s1\""), "{saved}");
 }

@@ -15,6 +15,7 @@ fn by_address(text: &str) -> BackendRef {
 #[test]
 fn commands() {
     let account = |name: &str, password: &str, is_encrypted| Command::AddAccount {
+        group: None,
         name: name.to_owned(),
         password: Secret::from(password),
         is_encrypted,
@@ -104,6 +105,24 @@ fn commands() {
         (
             "ADD ENPWD shop:enc:v1:abc==",
             account("shop", "enc:v1:abc==", true),
+        ),
+        (
+            "ADD GPWD s1 shop:a b;",
+            Command::AddAccount {
+                group: Some("s1".to_owned()),
+                name: "shop".to_owned(),
+                password: Secret::new("a b"),
+                is_encrypted: false,
+            },
+        ),
+        (
+            "add genpwd `s1` shop:/iZxz+0GRoA=",
+            Command::AddAccount {
+                group: Some("s1".to_owned()),
+                name: "shop".to_owned(),
+                password: Secret::new("/iZxz+0GRoA="),
+                is_encrypted: true,
+            },
         ),
         ("REMOVE PWD shop", Command::RemoveAccount("shop".to_owned())),
         ("SAVE CONFIG", Command::SaveConfig),

@@ -175,21 +175,21 @@ fn networks() {
 fn accounts() {
     let new = only_added(
         TEXT,
-        add_account(TEXT, "a\"b", "enc:v1:x").map(|text| text.replace("enc:v1:x", "clear")),
+        add_account(TEXT, "a\"b", "enc:v1:x", None).map(|text| text.replace("enc:v1:x", "clear")),
     );
     assert!(
         new.contains("[[users]]") || new.contains("name = 'a\"b'"),
         "{new}"
     );
     assert_eq!(
-        add_account(TEXT, "shop", "y"),
+        add_account(TEXT, "shop", "y", None),
         Err("this user is exist".to_owned())
     );
     assert_eq!(
         remove_account(TEXT, "nobody"),
         Err("this user is NOT exist".to_owned())
     );
-    let two = add_account(TEXT, "second", "y").unwrap();
+    let two = add_account(TEXT, "second", "y", None).unwrap();
     let (gone, new) = changed(&two, remove_account(&two, "second"));
     assert_eq!(
         (gone, new),
@@ -216,11 +216,9 @@ fn other_ways_of_writing() {
             .unwrap(),
         "groups = [{ name = \"g\", primary = \"h\", replicas = [\"r\", { address = \"s:3306\", weight = 2 }] }]"
     );
-    assert!(
-        add_account(inline, "v", "p")
-            .unwrap()
-            .contains("{ name = \"u\", password = \"p\" }, { name = \"v\", password = \"p\" }]")
-    );
+    assert!(add_account(inline, "v", "p", Some("g")).unwrap().contains(
+        "{ name = \"u\", password = \"p\" }, { name = \"v\", password = \"p\", group = \"g\" }]"
+    ));
     assert!(remove_account(inline, "u").unwrap().contains("users = []"));
     let nested = "[[groups]]\nname = \"g\"\nprimary = \"h\"\n[[groups.replicas]]\naddress = \"r\" # one\n[[users]]\nname = \"u\"\npassword = \"p\"\n";
     let edited = add_replica(nested, "g", &at("s"), 2).unwrap();

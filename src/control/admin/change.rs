@@ -278,9 +278,9 @@ pub(super) fn add_account(
     desk: &Desk,
     live: &Live,
     who: &str,
-    name: &str,
-    password: &Secret,
+    (name, password): (&str, &Secret),
     is_encrypted: bool,
+    group: Option<&str>,
 ) -> Result<Table, Refusal> {
     let sealed = match (is_encrypted, std::str::from_utf8(password.expose())) {
         (true, Ok(text)) if text.starts_with("enc:v1:") => text.to_owned(),
@@ -292,7 +292,36 @@ pub(super) fn add_account(
         (false, _) => seal(live, password)?,
     };
     let what = format!("account {name} was added");
-    changed(desk.change(who, &what, |text| edit::add_account(text, name, &sealed)))
+    changed(desk.change(who, &what, |text| {
+        edit::add_account(text, name, &sealed, group)
+    }))
+}
+
+/// The group of an account that is to be added, where there are several: the one that is named, or that of all accounts there are.
+pub(super) fn group_of_account(
+    live: &Live,
+    named: Option<&str>,
+) -> Result<Option<String>, Refusal> {
+    if named.is_some() {
+        return group(live, named).map(Some);
+    }
+    let config = &live.snapshot.config;
+    if config.groups.len() < 2 {
+        return Ok(None);
+    }
+    let mut groups = config.users.iter().map(|user| user.group);
+    let first = groups.next();
+    match first.and_then(|first| config.groups.get(first)) {
+        Some(group) if groups.all(|other| Some(other) == first) => Ok(Some(group.name.clone())),
+        _ => {
+            let names: Vec<&str> = config.groups.iter().map(|group| &*group.name).collect();
+            Err(Refusal::new(format!(
+                "there are several groups ({}), and accounts of more than one: say which, as in ADD GPWD {} user:password",
+                names.join(", "),
+                names.first().unwrap_or(&"main")
+            )))
+        }
+    }
 }
 
 fn seal(live: &Live, password: &Secret) -> Result<String, Refusal> {

@@ -92,10 +92,21 @@ impl Operator {
             Command::AddClient(client) => change::add_client(desk, &who, client)?,
             Command::RemoveClient(client) => change::remove_client(desk, &who, client)?,
             Command::AddAccount {
+                group,
                 name,
                 password,
                 is_encrypted,
-            } => change::add_account(desk, &live, &who, name, password, *is_encrypted)?,
+            } => {
+                let group = change::group_of_account(&live, group.as_deref())?;
+                change::add_account(
+                    desk,
+                    &live,
+                    &who,
+                    (name, password),
+                    *is_encrypted,
+                    group.as_deref(),
+                )?
+            }
             Command::RemoveAccount(name) => change::remove_account(desk, &who, name)?,
             Command::ReloadConfig => change::reload(desk, &who)?,
             Command::SaveConfig => save::save(desk, &who)?,
