@@ -238,6 +238,8 @@ impl Desk {
             .map_err(Refused::Keys)?;
         let tls = read_tls(&snapshot).map_err(Refused::Tls)?;
         let version = self.publish(&live, snapshot, Arc::new(tls));
+        // Who asked for it is told that it is in force.
+        self.await_applied(version);
         log::set_max_level(level.into());
         state.text = loaded.text;
         state.roles = roles;
