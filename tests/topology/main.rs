@@ -10,6 +10,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod failover;
+mod group_replication;
 mod heartbeat;
 mod load;
 mod operator;
