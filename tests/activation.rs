@@ -73,7 +73,7 @@ fn clients_admin_and_http_come_by_what_is_passed() {
         .server(ELSEWHERE)
         .server("workers = 2")
         .append("[admin]\nusers = [{ name = \"boss\", password = \"x\", role = \"operator\" }]\n");
-    let mut atlas = Atlas::start_by(config, program, address).expect("it starts");
+    let mut atlas = Atlas::start_by(config, program, Some(address)).expect("it starts");
 
     // One socket, of which one worker takes all clients in: the others get their share.
     let sessions: Vec<Wire> = (0..8).map(|_| query(address)).collect();
@@ -112,14 +112,14 @@ fn clients_wait_over_a_restart() {
     let (clients, address) = listener();
     let passed = || starter(&[("clients", clients.as_fd())], SELF);
     let config = || config_for(&bed).server(ELSEWHERE);
-    let mut first = Atlas::start_by(config(), passed(), address).expect("it starts");
+    let mut first = Atlas::start_by(config(), passed(), Some(address)).expect("it starts");
     query(address).quit();
     first.signal("TERM");
     assert!(first.wait(Duration::from_secs(20)).success());
     // Nobody accepts now.
     let waiting = std::thread::spawn(move || query(address).quit());
     let early = TcpStream::connect(address).expect("in the queue");
-    let second = Atlas::start_by(config(), passed(), address).expect("it starts again");
+    let second = Atlas::start_by(config(), passed(), Some(address)).expect("it starts again");
     waiting.join().expect("served by the next one");
     drop(early);
 
@@ -141,7 +141,7 @@ fn what_is_meant_for_another_process_is_not_taken() {
     let (own, own_address) = listener();
     drop(own);
     let config = config_for(&bed).server(&format!("listen = [\"{own_address}\"]"));
-    let _atlas = Atlas::start_by(config, program, own_address).expect("it starts");
+    let _atlas = Atlas::start_by(config, program, Some(own_address)).expect("it starts");
     query(own_address).quit();
     let waiting = TcpStream::connect(address).expect("in the queue");
     let accepted = clients.accept().expect("it still waits").0;
@@ -164,7 +164,7 @@ fn what_cannot_be_listened_on_is_named() {
         (stream.as_fd(), "does not listen"),
     ] {
         let program = starter(&[("odd", socket)], SELF);
-        let log = Atlas::start_by(config_for(&bed).server(ELSEWHERE), program, address)
+        let log = Atlas::start_by(config_for(&bed).server(ELSEWHERE), program, Some(address))
             .expect_err("no start");
         assert!(
             log.contains("the socket \"odd\"") && log.contains(why),

@@ -10,11 +10,35 @@ use std::time::{Duration, Instant};
 /// Time between two looks. The system's resolver tells nothing of how long an answer holds; it, or a cache beside it, knows.
 const EVERY: Duration = Duration::from_secs(5);
 
+/// Between two looks at least, whoever asks.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// What is known of one name.
 #[derive(Debug, Default)]
 pub(super) struct Name {
     answer: Mutex<Option<Result<Vec<SocketAddr>, String>>>,
     has_answer: Condvar,
+    wish: Arc<Wish>,
+}
+
+/// Somebody wants the name to be looked up before it is time. Not a part of the name, which its thread does not keep alive.
+#[derive(Debug, Default)]
+struct Wish {
+    is_there: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Wish {
+    /// Waits until there is one, for as long as a look holds at most.
+    fn wait(&self) {
+        let is_there = self.is_there.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = EVERY.saturating_sub(PAUSE);
+        let (mut is_there, _) = self
+            .changed
+            .wait_timeout_while(is_there, left, |is_there| !*is_there)
+            .unwrap_or_else(PoisonError::into_inner);
+        *is_there = false;
+    }
 }
 
 impl Name {
@@ -38,6 +62,17 @@ impl Name {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
+    }
+
+    /// The server does not answer where it was: it may have moved.
+    pub(super) fn look_again(&self) {
+        let mut is_there = self
+            .wish
+            .is_there
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *is_there = true;
+        self.wish.changed.notify_one();
     }
 
     /// Takes the resolver's answer. A failure does not take away what was found before: a server goes on when DNS is down.
@@ -90,16 +125,17 @@ impl Names {
         }
         let name = Arc::new(Name::default());
         let (resolved, (host, port)) = (Arc::downgrade(&name), key.clone());
+        let wish = name.wish.clone();
         std::thread::Builder::new()
             .name("resolve".to_owned())
-            .spawn(move || resolve(&resolved, &host, port))?;
+            .spawn(move || resolve(&resolved, &wish, &host, port))?;
         names.retain(|_, name| name.strong_count() > 0);
         names.insert(key, Arc::downgrade(&name));
         Ok(name)
     }
 }
 
-fn resolve(name: &Weak<Name>, host: &str, port: u16) {
+fn resolve(name: &Weak<Name>, wish: &Wish, host: &str, port: u16) {
     let mut last_failure = None;
     loop {
         let found = match (host, port).to_socket_addrs() {
@@ -125,7 +161,8 @@ fn resolve(name: &Weak<Name>, host: &str, port: u16) {
             log::warn!("{told}");
         }
         last_failure = failure;
-        std::thread::sleep(EVERY);
+        std::thread::sleep(PAUSE);
+        wish.wait();
     }
 }
 

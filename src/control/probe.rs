@@ -319,6 +319,9 @@ impl Prober {
             .health
             .note(Outcome::Failed, host.is_up(), &self.pace());
         let failures = self.health.failures();
+        if let Some(name) = &self.name {
+            name.look_again();
+        }
         if failures == 1 {
             log::warn!("check of server {} failed: {why}", self.address());
         }

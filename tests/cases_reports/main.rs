@@ -15,6 +15,7 @@ mod dying;
 mod kill;
 mod listen;
 mod login;
+mod names;
 mod packets;
 mod pools;
 mod prepared;

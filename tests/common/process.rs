@@ -52,13 +52,13 @@ impl Atlas {
         Self::spawn(config, program, b"", None)
     }
 
-    /// The same by a program that becomes Atlas, and that lets it serve clients at that address.
+    /// The same by a program that becomes Atlas, and that may have it serve clients at another address.
     pub fn start_by(
         config: impl Into<String>,
         program: Command,
-        address: SocketAddr,
+        serves_at: Option<SocketAddr>,
     ) -> Result<Self, String> {
-        Self::spawn(config, program, b"", Some(address))
+        Self::spawn(config, program, b"", serves_at)
     }
 
     fn spawn(
