@@ -299,7 +299,11 @@ impl Session {
     /// Which of the session's connections runs a statement now, with the server's id of it.
     #[must_use]
     pub fn running(&self) -> Option<(Role, u32)> {
-        let role = self.reply.as_ref()?.role;
+        let asked = || Role::BOTH.into_iter().find(|role| self.is_asked(*role));
+        let role = match &self.reply {
+            Some(reply) => reply.role,
+            None => asked()?,
+        };
         Some((role, self.link(role).known()?.thread_id))
     }
 
