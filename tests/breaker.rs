@@ -1,4 +1,4 @@
-//! The breaker of `[pool]`: a server that takes no further connections is left alone, while those that exist go on.
+//! B30: the breaker of `[pool]`: a server that takes no further connections is left alone, while those that exist go on.
 
 mod common;
 

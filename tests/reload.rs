@@ -249,7 +249,7 @@ fn another_primary_by_the_configuration() {
     }
 }
 
-/// Reloads while clients work: nothing fails. The number is small here; `ATLAS_RELOADS=1000` makes it as large as you like.
+/// A20: reloads while clients work: nothing fails. The number is small here; `ATLAS_RELOADS=1000` makes it as large as you like.
 #[test]
 fn reloads_under_load() {
     let rounds: usize = std::env::var("ATLAS_RELOADS")

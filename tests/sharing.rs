@@ -298,6 +298,7 @@ fn many_clients_on_few_connections() {
     }
 }
 
+/// A36, B26, B29: many more clients than connections, which are opened no faster than at the rate.
 #[test]
 fn a_storm_of_clients_is_served_at_the_rate() {
     for bed in Bed::both() {
@@ -364,6 +365,7 @@ fn who_waits_too_long_is_told_for_what() {
     }
 }
 
+/// B40.
 #[test]
 fn connections_that_servers_closed_are_not_handed_out() {
     for bed in Bed::both() {
@@ -399,6 +401,7 @@ fn connections_that_servers_closed_are_not_handed_out() {
     }
 }
 
+/// B28.
 #[test]
 fn the_least_number_is_there_before_the_first_client_and_comes_back() {
     for bed in Bed::both() {

@@ -159,6 +159,7 @@ mod tests {
         assert!(shelf.is_empty());
     }
 
+    /// B27.
     #[test]
     fn overdue_ones_leave_the_oldest_first_and_only_while_they_can_be_spared() {
         let now = Duration::from_secs(1000);

@@ -1,6 +1,6 @@
 //! What is shown: the original's tables with its columns, and this Atlas's own.
 
-use super::common::{Bed, Kind, Node};
+use super::common::{Bed, Kind, Login, Node, Wire};
 use super::stage::{Stage, columns, error, rows};
 
 fn addresses(bed: &Bed) -> [String; 3] {
@@ -146,6 +146,59 @@ fn explain_route() {
     );
 }
 
+/// The admin port tells of sharded tables what the data port does.
+#[test]
+fn explain_route_of_sharded_tables() {
+    let second = |bed: &Bed| bed.address(Node::Second);
+    let bed = Bed::mariadb();
+    let group = format!(
+        "[[groups]]\nname = \"s1\"\nprimary = \"{}\"\n",
+        second(&bed)
+    );
+    let stage = Stage::on(bed, |config| {
+        config.all_users("group = \"main\"").all_users("schema = \"shop\"").append(&group).append(
+            "[[tables]]\nname = \"shop.orders\"\nkey = \"uid\"\nranges = [{ groups = [\"main\", \"s1\"], tables = 2 }]\n",
+        )
+    });
+    stage
+        .bed
+        .root(Node::Primary)
+        .ok("CREATE DATABASE IF NOT EXISTS shop");
+    stage.bed.wait_replicas();
+    let (mut viewer, mut client) = (
+        stage.viewer(),
+        Wire::connect(stage.atlas.address(), &Login::plain()),
+    );
+    for (sql, shards) in [
+        ("SELECT * FROM orders WHERE uid = 7", 1),
+        ("SELECT uid FROM orders", 4),
+        ("SELECT uid FROM shop.orders WHERE uid IN (4, 8)", 1),
+        ("UPDATE orders SET x = 1 WHERE uid = 4", 1),
+        ("SELECT COUNT(*), uid FROM orders GROUP BY x WITH ROLLUP", 0),
+        ("DELETE FROM orders", 0),
+    ] {
+        let explain = format!("EXPLAIN ROUTE {sql}");
+        let mut admins = rows(&mut viewer, &format!("EXPLAIN ROUTE FOR plain {sql}"));
+        let mut datas = rows(&mut client, &explain);
+        let is_both = |row: &Vec<String>| row[0] != "account" && row[0] != "pins";
+        admins.retain(is_both);
+        datas.retain(is_both);
+        assert_eq!(admins, datas, "{sql}");
+        let found = admins.iter().filter(|row| row[0] == "shard").count();
+        assert_eq!(found, shards, "{admins:?}");
+        let route = if shards == 0 { "refused" } else { "sharded" };
+        assert!(
+            admins.contains(&vec!["route".to_owned(), route.to_owned()]),
+            "{admins:?}"
+        );
+    }
+    let other = rows(&mut viewer, "EXPLAIN ROUTE SELECT * FROM elsewhere.orders");
+    assert!(
+        other.contains(&vec!["route".to_owned(), "replica".to_owned()]),
+        "{other:?}"
+    );
+}
+
 #[test]
 fn rules_and_sharded_tables() {
     let stage = Stage::with(Kind::MySql, |config| {
@@ -251,4 +304,33 @@ fn what_graphical_clients_ask() {
         [[viewer.id.to_string()]]
     );
     assert_eq!(rows(&mut viewer, "SELECT USER()"), [["eye@127.0.0.1"]]);
+}
+
+/// B271: a flood of different statements neither fills the memory nor keeps anybody away, while the figures are looked at.
+#[test]
+fn b271_a_flood_of_kinds() {
+    let stage = Stage::with(Kind::MariaDb, |config| config.server("workers = 2"));
+    let mut viewer = stage.viewer();
+    let before = stage.atlas.memory_kib("RssAnon");
+    std::thread::scope(|scope| {
+        let flood: Vec<_> = (0..4)
+            .map(|thread| {
+                let mut client = stage.client();
+                scope.spawn(move || {
+                    for n in 0..2500 {
+                        client.ok(&format!("SELECT 1 AS c{thread}_{n}"));
+                    }
+                })
+            })
+            .collect();
+        let mut other = stage.client();
+        while flood.iter().any(|thread| !thread.is_finished()) {
+            assert_eq!(other.query("SELECT 1").cell(), "1");
+            let digests = rows(&mut viewer, "SHOW DIGESTS");
+            // Of each worker 2,000, and a line for what was dropped.
+            assert!(digests.len() <= 4001, "{}", digests.len());
+        }
+    });
+    let grown = stage.atlas.memory_kib("RssAnon").saturating_sub(before);
+    assert!(grown < 32 * 1024, "{grown} KiB");
 }

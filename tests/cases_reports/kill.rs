@@ -201,3 +201,51 @@ fn b094_a_statement_killed_with_its_connection_is_not_started_again() {
         }
     }
 }
+
+/// A block whose first result has come is cut: what has come is not sent again, and the block does not begin anew.
+#[test]
+fn b204_a_block_that_is_cut_does_not_begin_again() {
+    let stage = Stage::both().into_iter().find(Stage::is_mariadb);
+    let stage = stage.expect("one of the two");
+    let mut client = stage.client();
+    let sql = "BEGIN NOT ATOMIC SELECT 1; SELECT SLEEP(50); SELECT 2; END";
+    let payload = client.query_payload(sql.as_bytes());
+    client.send(&payload);
+    let find = || {
+        let rows = stage.root().query("SHOW PROCESSLIST").rows();
+        let mut rows = rows.into_iter();
+        rows.find(|row| {
+            row[3].as_deref() == Some(stage.schema.name())
+                && row[7]
+                    .as_deref()
+                    .is_some_and(|text| text.contains("SLEEP(50)"))
+        })
+    };
+    let mut found = None;
+    eventually("it sleeps", || {
+        found = find();
+        found.is_some()
+    });
+    stage.trail();
+    let id = found.and_then(|row| row[0].clone()).expect("an id");
+    stage.root().ok(&format!("KILL {id}"));
+    let ended = client.try_reply(Expect::Text);
+    if let Ok(reply) = &ended {
+        assert!(
+            matches!(reply.error_code(), 2013 | 1927 | 1317),
+            "{reply:?}"
+        );
+        let ones = reply
+            .packets
+            .iter()
+            .filter(|packet| packet.payload == b"\x011");
+        assert_eq!(ones.count(), 1, "{reply:?}");
+    }
+    assert!(
+        !stage
+            .trail()
+            .iter()
+            .any(|seen| seen.entry.text.contains("SLEEP(50)")),
+        "it ran again"
+    );
+}

@@ -40,6 +40,7 @@ fn tables() -> String {
     text
 }
 
+/// B31: the settings of the pool among them.
 #[test]
 fn the_readme_has_the_table_of_keys() {
     let readme = fs::read_to_string(top().join("README.md")).expect("README.md");

@@ -3,7 +3,7 @@
 mod own_bed {
     use std::time::Instant;
 
-    use crate::common::{Bed, Firewall, Kind, Node};
+    use crate::common::{Bed, Expect, Firewall, Kind, Node, eventually};
     use crate::load::{self, Habit, Load};
     use crate::stage::{MONITOR, QUICK, Stage};
 
@@ -53,6 +53,47 @@ mod own_bed {
             stage.atlas.log()
         );
         assert_eq!(account.connections, habits.len());
+    }
+
+    /// B193: who is idle on a replica that dies, and who waits for its answer, is answered by the other one.
+    fn one_dies(kind: Kind) {
+        let stage = Stage::new(kind, QUICK, |config| {
+            config.all_users("sharing = \"session\"")
+        });
+        let on_first = || loop {
+            let mut client = stage.client();
+            if stage.server(&mut client, "") == Node::Replica1 {
+                return client;
+            }
+        };
+        let (mut idle, mut busy) = (on_first(), on_first());
+        busy.send(&busy.query_payload(b"SELECT SLEEP(2), @@server_id"));
+        let mut root = stage.bed.root(Node::Replica1);
+        eventually("it runs", || {
+            let list = root.query("SHOW PROCESSLIST").rows();
+            let mut texts = list.iter().filter_map(|row| row[7].as_deref());
+            texts.any(|text| text.starts_with("SELECT SLEEP(2)"))
+        });
+        stage.bed.signal(Node::Replica1, "KILL");
+        assert_eq!(stage.server(&mut idle, ""), Node::Replica2);
+        let reply = busy.reply(Expect::Text);
+        let answer = reply.assert_ok().rows().remove(0);
+        let second = stage.bed.address(Node::Replica2).port().to_string();
+        assert_eq!(answer[1], Some(second));
+        // The sessions are the same ones, and go on.
+        for client in [&mut idle, &mut busy] {
+            assert_eq!(client.query("SELECT 7").cell(), "7");
+        }
+    }
+
+    #[test]
+    fn one_dies_mariadb() {
+        one_dies(Kind::MariaDb);
+    }
+
+    #[test]
+    fn one_dies_mysql() {
+        one_dies(Kind::MySql);
     }
 
     /// A22: replication that is stopped, or held up by a lock: the replica leaves and returns, and no statement fails.

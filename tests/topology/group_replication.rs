@@ -161,8 +161,11 @@ mod own_bed {
         assert!(account.errors.len() <= 2, "{:?}", account.errors);
         assert!(noticed < Duration::from_secs(3), "{noticed:?}");
 
-        // It comes back outside of the group and takes writes: nobody is to write there.
+        // It comes back outside of the group: nobody is to write there, whether it is open or not.
         bed.revive(Node::Replica2);
+        stage.wait_figure("up", Node::Replica2, "1");
+        stage.wait_role(Node::Replica2, "replica");
+        bed.open(Node::Replica2);
         stage.wait_role(Node::Replica2, "fenced");
         let mut client = stage.client();
         assert_eq!(stage.server(&mut client, "/*primary*/"), heir);

@@ -7,7 +7,8 @@ mod own_bed {
     use crate::load;
     use crate::stage::{QUICK, Stage};
 
-    /// Sessions over a switchover in slow motion.
+    /// Sessions over a switchover in slow motion. B203: one that has committed without autocommit goes on, one that has not gets an
+    /// error.
     fn sessions(kind: Kind) {
         let stage = Stage::new(kind, QUICK, |config| {
             config.user(
@@ -44,13 +45,16 @@ mod own_bed {
         let mut in_transaction = stage.client();
         in_transaction.ok("BEGIN");
         in_transaction.ok("INSERT INTO bed.ids(v) VALUES(2)");
+        let mut uncommitted = stage.client();
+        uncommitted.ok("SET autocommit = 0");
+        uncommitted.ok("INSERT INTO bed.ids(v) VALUES(2)");
         let mut with_table = stage.client();
         with_table.ok("CREATE TEMPORARY TABLE bed.temporary(a INT)");
 
         // Nobody is the primary now.
         bed.close(Node::Primary);
         stage.wait_role(Node::Primary, "replica");
-        for client in [&mut in_transaction, &mut with_table] {
+        for client in [&mut in_transaction, &mut uncommitted, &mut with_table] {
             match client.try_query("SELECT 1") {
                 Err(_) => {}
                 Ok(reply) => assert_eq!(reply.error_code(), 2013, "{:?}", reply.error()),
