@@ -110,6 +110,8 @@ impl<'a> Session<'a> {
             }
             Plan::One(leg) => (vec![leg], "one-shard"),
             Plan::Scatter { legs, .. } => (legs, "several-shards"),
+            Plan::Parts(legs) => (legs, "several-tables"),
+            Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
         };
         let group = |at: usize| self.groups.get(at).map_or("", |group| group.name.as_str());
         let mut groups: Vec<&str> = legs.iter().map(|leg| group(leg.group)).collect();

@@ -278,9 +278,9 @@ impl Session {
             Ok(leg) => leg,
             Err(fault) => return self.refuse_front(front, &fault, out),
         };
-        if self.scatter.is_some() {
+        if self.is_in_pieces() {
             let total = front.total();
-            return match self.scatter_on(cx, sql, &statement, out) {
+            return match self.piece(cx, sql, &statement, out) {
                 Ok(true) => total,
                 Ok(false) => 0,
                 Err(fault) => self.refuse_front(front, &fault, out),
@@ -475,7 +475,7 @@ impl Session {
         let consumed = self.skip(&mut front);
         self.diary.left();
         self.attempt = super::Attempt::default();
-        self.scatter = None;
+        (self.scatter, self.series) = (None, None);
         self.refuse(fault, 1, out);
         self.give_back(out);
         consumed

@@ -163,6 +163,8 @@ impl Session {
             }
             Plan::One(leg) => (vec![leg], "one-shard"),
             Plan::Scatter { legs, .. } => (legs, "several-shards"),
+            Plan::Parts(legs) => (legs, "several-tables"),
+            Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
         };
         let name = |group: usize| {
             let group = cx.snapshot.groups.get(group);

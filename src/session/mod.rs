@@ -46,6 +46,7 @@ mod rest;
 mod routing;
 mod scatter;
 mod seen;
+mod series;
 mod sharded;
 mod sharded_stmt;
 mod state;
@@ -54,6 +55,7 @@ mod sync;
 mod texts;
 mod track;
 mod tracking;
+mod unlisted;
 mod unprepared;
 mod upload;
 mod upstream;
@@ -187,6 +189,10 @@ pub struct Session {
     is_to_begin: bool,
     /// The command at the front is asked of several shards.
     scatter: Option<Box<scatter::Scatter>>,
+    /// The command at the front is a write in parts.
+    series: Option<Box<series::Series>>,
+    /// The columns of this table are needed for it.
+    unlisted: Option<usize>,
     /// Names in the reply to the command at the front that are not the client's.
     dress: Option<Box<Dress>>,
     /// The same for what SHOW WARNINGS tells of the statement before.
@@ -259,6 +265,8 @@ impl Session {
             begun: Vec::new(),
             is_to_begin: false,
             scatter: None,
+            series: None,
+            unlisted: None,
             dress: None,
             warned_dress: None,
         };

@@ -250,7 +250,7 @@ impl Session {
             self.first_byte_passed(out);
         }
         if is_over {
-            if self.changes_definitions() {
+            if self.changes_definitions() || self.tells_of_columns() {
                 cx.texts.definitions_changed();
             }
             self.note_told(cx.texts.era());

@@ -13,7 +13,7 @@ use crate::wire::{
 };
 
 /// What of a statement makes its answer belong to one server.
-const ONE_SERVER: Traits = Traits::LOCKING
+pub(super) const ONE_SERVER: Traits = Traits::LOCKING
     .union(Traits::INTO)
     .union(Traits::LAST_INSERT_ID)
     .union(Traits::LOCK_FUNCTION)

@@ -55,7 +55,7 @@ impl Session {
             home: self.account(cx.snapshot).group,
             params,
         };
-        placement.plan_text(asked, self.state.schema())
+        placement.plan_text_with(asked, self.state.schema(), &cx.texts.columns)
     }
 
     /// The map by which a text is to be read; nothing if it names none of its tables.
@@ -120,17 +120,27 @@ impl Session {
     /// It is not run.
     pub(super) fn leg(
         &mut self,
-        cx: &Cx<'_>,
+        cx: &mut Cx<'_>,
         sql: &[u8],
         statement: &Statement<'_>,
     ) -> Result<Option<Leg>, Fault> {
-        if self.scatter.is_some() {
+        self.unlisted = None;
+        if self.scatter.is_some() || self.series.is_some() {
             return Ok(None);
         }
+        cx.texts.columns.expire(cx.now);
         match self.plan(cx, sql, statement, &[]) {
             None => Ok(None),
             Some(Plan::Scatter { legs, limit }) => {
                 self.begin_scatter(legs, limit, statement)?;
+                Ok(None)
+            }
+            Some(Plan::Parts(parts)) => {
+                self.begin_series(parts, statement)?;
+                Ok(None)
+            }
+            Some(Plan::Columns(table)) if !statement.traits.contains(Traits::DIAGNOSTICS) => {
+                self.unlisted = Some(table);
                 Ok(None)
             }
             Some(plan) => self.one(plan).map(Some),
@@ -143,7 +153,34 @@ impl Session {
             Plan::Refuse(refused) => Err(Fault::Sharded(refused)),
             Plan::Scatter { .. } if self.is_in_transaction() => Err(Fault::OtherGroupInTransaction),
             Plan::Scatter { .. } => Err(Fault::Sharded(Refused::SEVERAL)),
+            Plan::Parts(_) => Err(Fault::Sharded(Refused::PARTS)),
+            Plan::Columns(_) => Err(Fault::Sharded(Refused::UNLISTED)),
         }
+    }
+
+    /// Whether the command at the front needs more than to be sent to one place.
+    pub(super) fn is_in_pieces(&self) -> bool {
+        self.scatter.is_some() || self.series.is_some() || self.unlisted.is_some()
+    }
+
+    /// Does the next of what it needs; true when the client has its answer.
+    ///
+    /// # Errors
+    /// It cannot be done.
+    pub(super) fn piece(
+        &mut self,
+        cx: &mut Cx<'_>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if let Some(table) = self.unlisted.take() {
+            return self.ask_columns(cx, table, out).map(|()| false);
+        }
+        if self.series.is_some() {
+            return self.series_on(cx, sql, statement, out);
+        }
+        self.scatter_on(cx, sql, statement, out)
     }
 
     pub(super) fn is_in_transaction(&self) -> bool {

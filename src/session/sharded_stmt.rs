@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::command::Front;
 use super::params;
 use super::{Cx, Fault, Outputs, Session};
-use crate::shard::{Asked, Leg, Placement, Refused, Scalar, Shape};
+use crate::shard::{Asked, Leg, Placement, Plan, Refused, Scalar, Shape};
 use crate::sql::{Dialect, Kind, Statement, Traits};
 use crate::wire::{Capabilities, Execute};
 
@@ -166,7 +166,21 @@ impl Session {
             home,
             params: &bound,
         };
-        let plan = placement.plan(&logical.shape, asked);
+        let placement = placement.clone();
+        let with_columns;
+        let mut shape = &logical.shape;
+        if shape.is_unlisted() {
+            cx.texts.columns.expire(cx.now);
+            let schema = logical.schema.as_deref();
+            with_columns = placement
+                .read_with(&logical.sql, &logical.dialect, schema, &cx.texts.columns)
+                .map_err(Fault::Sharded)?;
+            shape = with_columns.as_ref().unwrap_or(shape);
+        }
+        let plan = placement.plan(shape, asked);
+        if let Plan::Columns(table) = plan {
+            return self.ask_columns(cx, table, out).map(|()| false);
+        }
         let leg = self.one(plan)?;
         if !self.go_to(cx, leg.group, out)? {
             return Ok(false);

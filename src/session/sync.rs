@@ -35,6 +35,10 @@ pub(super) enum Said {
     Begin,
     /// The client's statement, as one of several shards is asked it.
     Leg,
+    /// What a write in parts needs.
+    Part,
+    /// The question for the columns of a sharded table.
+    Columns(usize),
     /// A prepare of the client's statement.
     Prepare(u32),
     /// The question what the server tells everybody of session state.
@@ -64,8 +68,13 @@ impl Sync {
 
     /// The answer is kept until it is whole.
     fn keeps_answer(&self) -> bool {
-        let keeps = [Said::Shown, Said::Order, Said::CaughtUp];
-        self.asks_numbers() || self.said.front().is_some_and(|said| keeps.contains(said))
+        let is_kept = |said: &Said| {
+            matches!(
+                said,
+                Said::Shown | Said::Order | Said::CaughtUp | Said::Part | Said::Columns(_)
+            )
+        };
+        self.asks_numbers() || self.said.front().is_some_and(is_kept)
     }
 }
 
@@ -95,14 +104,18 @@ impl Session {
                 | Said::Clear
                 | Said::Shown
                 | Said::CaughtUp
-                | Said::Leg,
+                | Said::Leg
+                | Said::Part
+                | Said::Columns(_),
             ) => Expect::Response,
             Some(Said::State | Said::Whatever | Said::Order | Said::Track | Said::Begin) | None => {
                 Expect::Terminal
             }
         };
         let tracker = Tracker::new(expect, self.capabilities_of(role)).without_files();
-        if matches!(said, Some(Said::Warnings | Said::Numbers)) && self.tells_more(role) {
+        if matches!(said, Some(Said::Warnings | Said::Numbers | Said::Part))
+            && self.tells_more(role)
+        {
             return tracker.with_changes();
         }
         tracker
@@ -188,6 +201,14 @@ impl Session {
                 }
                 if was == Some(Said::Leg) {
                     self.leg_answered(cx, role, outcome, &sync.answer, client, out);
+                    return walk.consumed;
+                }
+                if was == Some(Said::Part) {
+                    self.part_answered(cx, outcome, &sync.answer, client, out);
+                    return walk.consumed;
+                }
+                if let (Some(Said::Columns(table)), None) = (was, outcome.error) {
+                    self.columns_told(cx, table, &sync.answer, client, out);
                     return walk.consumed;
                 }
                 if was == Some(Said::Shown) {
@@ -309,7 +330,7 @@ impl Session {
             self.login_synced(Some(fault), out);
             return None;
         }
-        let stays = matches!(said, Said::Prepare(_));
+        let stays = matches!(said, Said::Prepare(_) | Said::Columns(_));
         if !stays {
             self.drop_link(role, out);
         }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::digests::Digests;
 use super::history::History;
+use crate::shard::Columns;
 
 /// A text as it is prepared: what it means hangs on the session's state at that moment (schema, sql_mode, character set).
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct Texts {
     era: u64,
     /// Kinds of statements, text or prepared.
     pub(super) digests: Digests,
+    /// Columns of sharded tables.
+    pub(super) columns: Columns,
 }
 
 impl Texts {
@@ -73,6 +76,7 @@ impl Texts {
     /// with them.
     pub(super) fn definitions_changed(&mut self) {
         self.era = self.era.wrapping_add(1);
+        self.columns.clear();
     }
 
     /// Kinds of statements.

@@ -3,6 +3,7 @@
 use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, LimitClause, Query, Select, SetExpr};
 
 use super::read::Reader;
+use super::shape::Act;
 use super::values::operand;
 
 /// Functions of several rows: what they say of one shard is not what they say of all.
@@ -42,7 +43,9 @@ impl Reader<'_> {
         if !query.locks.is_empty() {
             self.obstacle("a locking read over several shards");
         }
-        if !matches!(*query.body, SetExpr::Select(_)) {
+        let is_inserted =
+            self.shape.act == Act::Insert && matches!(*query.body, SetExpr::Values(_));
+        if !matches!(*query.body, SetExpr::Select(_)) && !is_inserted {
             self.obstacle("UNION, EXCEPT, INTERSECT or VALUES over several shards");
         }
         match &query.limit_clause {

@@ -98,6 +98,7 @@ pub(super) fn describe(
         facts: Vec::new(),
         qualifiers: Vec::new(),
         rows: None,
+        row_places: Vec::new(),
         names_unsharded: false,
         names_global: false,
         obstacle: None,

@@ -11,7 +11,8 @@
 //! | `mention` | whether a statement names a sharded table |
 //! | `tokens`, `parse` | the tree, behind guards |
 //! | `read`, `lower`, `write`, `describe`, `names`, `values` | from the tree to the shape |
-//! | `apart` | what cannot be asked of several shards |
+//! | `apart`, `parts` | what cannot be asked of several shards, and what can be written in parts |
+//! | `columns` | the columns of tables whose INSERTs do not name them |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
 //! | `dress` | the client's names in what servers answer |
 //! | `refused` | why it is not run |
@@ -21,6 +22,7 @@
 //! Not here: running a plan, which is the session's.
 
 mod apart;
+mod columns;
 mod compare;
 mod cond;
 mod describe;
@@ -33,6 +35,7 @@ mod map;
 mod mention;
 mod names;
 mod parse;
+mod parts;
 mod plan;
 mod read;
 mod refused;
@@ -45,6 +48,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use columns::Columns;
 pub use compare::{Comparison, Truth};
 pub use cond::{Cond, Operand};
 pub use dress::{Dress, Part, Shows};
@@ -70,10 +74,21 @@ impl Placement {
     /// statement that has them and comes without are not known.
     #[must_use]
     pub fn plan_text(&self, asked: Asked<'_>, schema: Option<&[u8]>) -> Option<Plan> {
+        self.plan_text_with(asked, schema, &Columns::default())
+    }
+
+    /// The same where columns of tables are known.
+    #[must_use]
+    pub fn plan_text_with(
+        &self,
+        asked: Asked<'_>,
+        schema: Option<&[u8]>,
+        columns: &Columns,
+    ) -> Option<Plan> {
         if !self.words().occur_in(asked.text) || !self.is_mentioned(asked.text, asked.d, schema) {
             return None;
         }
-        match self.read(asked.text, asked.d, schema) {
+        match self.read_with(asked.text, asked.d, schema, columns) {
             Ok(None) => None,
             Ok(Some(shape)) => Some(self.plan(&shape, asked)),
             Err(refused) => Some(Plan::Refuse(refused)),
@@ -90,6 +105,20 @@ impl Placement {
         d: &Dialect,
         schema: Option<&[u8]>,
     ) -> Result<Option<Shape>, Refused> {
+        self.read_with(text, d, schema, &Columns::default())
+    }
+
+    /// The same where columns of tables are known.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn read_with(
+        &self,
+        text: &[u8],
+        d: &Dialect,
+        schema: Option<&[u8]>,
+        columns: &Columns,
+    ) -> Result<Option<Shape>, Refused> {
         if let Some(shape) = describe::describe(self, text, d, schema) {
             return Ok(Some(shape));
         }
@@ -101,7 +130,7 @@ impl Placement {
             };
         }
         let parsed = parse::parse(text, d)?;
-        let mut reader = Reader::new(self, text, d, schema, parsed.is_doubtful);
+        let mut reader = Reader::new(self, text, d, schema, columns, parsed.is_doubtful);
         reader.statement(&parsed.statement)?;
         if parsed.is_locking {
             reader.obstacle("a locking read over several shards");

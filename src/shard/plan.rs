@@ -24,6 +24,8 @@ pub struct Leg {
     pub renamed: Vec<(usize, usize)>,
     /// Where the rows name tables.
     pub shows: Shows,
+    /// The rows of the client's INSERT that it has, where it has not all of them.
+    pub rows: Vec<usize>,
 }
 
 /// What becomes of a statement.
@@ -38,6 +40,10 @@ pub enum Plan {
         /// LIMIT.
         limit: Option<u64>,
     },
+    /// A write in parts, each for another physical table, all in one group: all of them are done or none.
+    Parts(Vec<Leg>),
+    /// The columns of this table are to be asked of a server first.
+    Columns(usize),
     /// It is not run.
     Refuse(Refused),
 }
@@ -69,10 +75,20 @@ impl Placement {
             let table = self.known(named.table)?;
             shards.push(table.shards_of(keys));
         }
-        if let Some(rows) = &shape.rows {
-            let target = self.inserted(shape, rows, &shards, asked.params)?;
-            if let Some(first) = shards.first_mut() {
-                *first = target;
+        let mut targets = Vec::new();
+        match &shape.rows {
+            None => {}
+            Some(Rows::Unlisted) => {
+                let table = shape.refs.first().map_or(usize::MAX, |r| r.table);
+                return Ok(Plan::Columns(table));
+            }
+            Some(rows) => {
+                targets = self.inserted(shape, rows, &shards, asked.params)?;
+                if let Some(first) = shards.first_mut() {
+                    first.clone_from(&targets);
+                    first.sort_unstable();
+                    first.dedup();
+                }
             }
         }
         if shape.act == Act::Describe {
@@ -83,10 +99,14 @@ impl Placement {
         {
             return Ok(plan);
         }
-        self.several(shape, &shards, asked)
+        match shape.act {
+            Act::Insert => self.rows_apart(shape, &targets, asked),
+            Act::Change => self.changes_apart(shape, &shards, asked),
+            Act::Read | Act::Describe => self.several(shape, &shards, asked),
+        }
     }
 
-    fn known(&self, table: usize) -> Result<&Table, Refused> {
+    pub(super) fn known(&self, table: usize) -> Result<&Table, Refused> {
         self.tables
             .get(table)
             .ok_or_else(|| Refused::new("the table is not known any more"))
@@ -141,7 +161,7 @@ impl Placement {
         sets
     }
 
-    /// The shards that an INSERT's rows go to.
+    /// The shards that an INSERT's rows go to, for each row where it has them.
     fn inserted(
         &self,
         shape: &Shape,
@@ -152,7 +172,7 @@ impl Placement {
         let table = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
         let key = &table.key;
         match rows {
-            Rows::Unknown => Err(Refused::new(format!(
+            Rows::Unknown | Rows::Unlisted => Err(Refused::new(format!(
                 "the value of the shard key {key} is known to the server only: write it as a literal or a parameter"
             ))),
             Rows::Values(values) => {
@@ -170,8 +190,6 @@ impl Placement {
                     })?;
                     targets.push(shard);
                 }
-                targets.sort_unstable();
-                targets.dedup();
                 Ok(targets)
             }
             Rows::KeyOf(of) => {
@@ -238,6 +256,18 @@ impl Placement {
         chosen: &[usize],
         asked: Asked<'_>,
     ) -> Result<Leg, Refused> {
+        self.leg_with(shape, group, chosen, Vec::new(), asked)
+    }
+
+    /// The same with some rows of an INSERT only; with all of them if none is named.
+    pub(super) fn leg_with(
+        &self,
+        shape: &Shape,
+        group: usize,
+        chosen: &[usize],
+        rows: Vec<usize>,
+        asked: Asked<'_>,
+    ) -> Result<Leg, Refused> {
         let places = shape.refs.iter().map(|named| named.table).zip(chosen);
         let is_renamed = |table: usize, shard: usize| {
             let table = self.tables.get(table);
@@ -250,12 +280,13 @@ impl Placement {
         };
         Ok(Leg {
             group,
-            text: splice(self, shape, chosen, asked.text, asked.d)?,
+            text: splice(self, shape, chosen, &rows, asked.text, asked.d)?,
             renamed: places
                 .map(|(table, shard)| (table, *shard))
                 .filter(|(table, shard)| is_renamed(*table, *shard))
                 .collect(),
             shows: shape.shows,
+            rows,
         })
     }
 
@@ -302,20 +333,6 @@ impl Placement {
         asked: Asked<'_>,
     ) -> Result<Plan, Refused> {
         let first = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
-        match shape.act {
-            Act::Insert => {
-                return Err(Refused::new(
-                    "its rows belong on several shards: insert them apart",
-                ));
-            }
-            Act::Change => {
-                return Err(Refused::new(format!(
-                    "a write that several shards may have rows for: say which with {} = ... or IN (...)",
-                    first.key
-                )));
-            }
-            Act::Read | Act::Describe => {}
-        }
         if let Some(obstacle) = &shape.obstacle {
             return Err(obstacle.clone());
         }

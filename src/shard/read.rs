@@ -8,6 +8,7 @@ use sqlparser::ast::{
     TableFactor, Visit, Visitor,
 };
 
+use super::columns::Columns;
 use super::dress::Shows;
 use super::map::Placement;
 use super::names::{Meaning, Scope, Visible, find, idents, name_bytes};
@@ -24,6 +25,7 @@ pub(super) struct Reader<'a> {
     pub(super) text: &'a [u8],
     pub(super) d: &'a Dialect,
     pub(super) schema: Option<&'a [u8]>,
+    pub(super) columns: &'a Columns,
     /// Conditions cannot be trusted.
     pub(super) is_doubtful: bool,
     pub(super) scopes: Vec<Scope>,
@@ -50,6 +52,7 @@ impl<'a> Reader<'a> {
         text: &'a [u8],
         d: &'a Dialect,
         schema: Option<&'a [u8]>,
+        columns: &'a Columns,
         is_doubtful: bool,
     ) -> Self {
         Self {
@@ -57,6 +60,7 @@ impl<'a> Reader<'a> {
             text,
             d,
             schema,
+            columns,
             is_doubtful,
             scopes: Vec::new(),
             with: Vec::new(),
@@ -69,6 +73,7 @@ impl<'a> Reader<'a> {
                 facts: Vec::new(),
                 qualifiers: Vec::new(),
                 rows: None,
+                row_places: Vec::new(),
                 names_unsharded: false,
                 names_global: false,
                 obstacle: None,

@@ -56,6 +56,16 @@ impl Refused {
         "a prepared statement whose rows are on several shards: say which with the shard key, or send it as a text",
     ));
 
+    /// An execution for several physical tables.
+    pub const PARTS: Self = Self(Cow::Borrowed(
+        "a prepared write to several physical tables: execute it for the rows of one after the other, or send it as a text",
+    ));
+
+    /// An INSERT whose columns are not known.
+    pub const UNLISTED: Self = Self(Cow::Borrowed(
+        "INSERT without the names of the columns, of a table whose columns are not known yet: name them",
+    ));
+
     /// What a query asks belongs to one server.
     pub const ONE_SERVER: Self = Self(Cow::Borrowed(
         "what it asks belongs to one server (a variable that it sets, a lock, a function that is not built in), and its rows are on several shards",

@@ -57,6 +57,8 @@ pub enum Rows {
     Values(Vec<Operand>),
     /// What is in the column is known to the server only.
     Unknown,
+    /// Which column it is, is: they are not named, and the table's are not known.
+    Unlisted,
     /// It is the key of a table that is read.
     KeyOf(usize),
 }
@@ -68,6 +70,14 @@ pub struct Fact {
     pub cond: Cond,
     /// The tables.
     pub of: Vec<(usize, bool)>,
+}
+
+impl Shape {
+    /// It is an INSERT that names no columns, of a table whose columns are not known.
+    #[must_use]
+    pub fn is_unlisted(&self) -> bool {
+        matches!(self.rows, Some(Rows::Unlisted))
+    }
 }
 
 /// See the module's words.
@@ -83,6 +93,8 @@ pub struct Shape {
     pub qualifiers: Vec<Qualifier>,
     /// Rows of an INSERT.
     pub rows: Option<Rows>,
+    /// Where each of them stands.
+    pub row_places: Vec<Range<usize>>,
     /// It names a table that is in the account's own group only.
     pub names_unsharded: bool,
     /// It names a table that every group has.

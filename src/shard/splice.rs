@@ -7,7 +7,8 @@ use super::refused::Refused;
 use super::shape::Shape;
 use crate::sql::{self, Dialect};
 
-/// The text of a statement for one shard of each table that it names; nothing when that is the client's own text.
+/// The text of a statement for one shard of each table that it names, with these rows of an INSERT if any are given; nothing when that is
+/// the client's own text.
 ///
 /// # Errors
 /// A name would have to be rewritten that cannot be.
@@ -15,6 +16,7 @@ pub(super) fn splice(
     placement: &Placement,
     shape: &Shape,
     shards: &[usize],
+    rows: &[usize],
     text: &[u8],
     d: &Dialect,
 ) -> Result<Option<Vec<u8>>, Refused> {
@@ -51,6 +53,21 @@ pub(super) fn splice(
                 edits.push((qualifier.name.clone(), quoted(&shard.name, d)?));
             }
         }
+    }
+    if let (Some(first), Some(last), false) = (
+        shape.row_places.first(),
+        shape.row_places.last(),
+        rows.is_empty(),
+    ) {
+        let mut some = Vec::new();
+        for row in rows {
+            if !some.is_empty() {
+                some.extend_from_slice(b", ");
+            }
+            let place = shape.row_places.get(*row).cloned();
+            some.extend_from_slice(place.and_then(|place| text.get(place)).unwrap_or_default());
+        }
+        edits.push((first.start..last.end, some));
     }
     if edits.is_empty() {
         return Ok(None);

@@ -5,6 +5,7 @@ use sqlparser::ast::{
     TableObject, TableWithJoins, Update,
 };
 
+use super::columns::TableColumns;
 use super::names::{Scope, find, idents, name_bytes};
 use super::read::{Reader, refuse, walk};
 use super::refused::Refused;
@@ -23,6 +24,9 @@ impl Reader<'_> {
         let tables = self.tables(&update.table)?;
         if let Some(condition) = &update.selection {
             self.fact(condition, tables);
+        }
+        if update.limit.is_some() || !update.order_by.is_empty() {
+            self.obstacle("UPDATE ... ORDER BY or LIMIT over several physical tables");
         }
         self.assignments(&update.assignments)?;
         walk(self, update)
@@ -73,6 +77,9 @@ impl Reader<'_> {
         if let Some(condition) = &delete.selection {
             self.fact(condition, tables);
         }
+        if delete.limit.is_some() || !delete.order_by.is_empty() || delete.returning.is_some() {
+            self.obstacle("DELETE ... ORDER BY, LIMIT or RETURNING over several physical tables");
+        }
         walk(self, delete)
     }
 
@@ -108,15 +115,19 @@ impl Reader<'_> {
                     .last()
                     .is_some_and(|c| name_bytes(c).eq_ignore_ascii_case(key.as_bytes()))
             };
-            if insert.columns.is_empty() {
-                return refuse(format!(
-                    "INSERT without the names of the columns: name them, {key} among them"
-                ));
-            }
-            let Some(at) = columns.position(is_key) else {
-                return refuse(format!("the row has no value for the shard key {key}"));
+            let unlisted = insert.columns.is_empty().then(|| self.columns_of(of));
+            let place = match unlisted {
+                Some(None) => None,
+                Some(Some(columns)) => Some((columns.place_of(&key), columns.len())),
+                None => Some((columns.position(is_key), insert.columns.len())),
             };
-            self.rows(insert, at)?
+            match place {
+                None => Rows::Unlisted,
+                Some((None, _)) => {
+                    return refuse(format!("the row has no value for the shard key {key}"));
+                }
+                Some((Some(at), count)) => self.rows(insert, at, count)?,
+            }
         } else {
             let mut found = None;
             for assignment in &insert.assignments {
@@ -136,6 +147,9 @@ impl Reader<'_> {
             };
             rows
         });
+        if insert.returning.is_some() {
+            self.obstacle("RETURNING from several physical tables");
+        }
         match &insert.on {
             None => {}
             Some(OnInsert::DuplicateKeyUpdate(assignments)) => self.assignments(assignments)?,
@@ -159,11 +173,16 @@ impl Reader<'_> {
             .map_or_else(String::new, |table| table.key.clone())
     }
 
+    fn columns_of(&self, of: usize) -> Option<&TableColumns> {
+        let table = self.shape.refs.get(of)?.table;
+        self.columns.of(self.placement.tables.get(table)?)
+    }
+
     fn one(&self, value: &Expr) -> Rows {
         operand(value, self.text, self.d).map_or(Rows::Unknown, |value| Rows::Values(vec![value]))
     }
 
-    fn rows(&mut self, insert: &Insert, at: usize) -> Result<Rows, Refused> {
+    fn rows(&mut self, insert: &Insert, at: usize, count: usize) -> Result<Rows, Refused> {
         let Some(source) = &insert.source else {
             return refuse("the row has no value for the shard key");
         };
@@ -171,8 +190,12 @@ impl Reader<'_> {
             SetExpr::Values(values) => {
                 let mut keys = Vec::with_capacity(values.rows.len());
                 for row in &values.rows {
+                    let (opens, closes) = (&row.opening_token.0.span, &row.closing_token.0.span);
+                    if let (Some(opens), Some(closes)) = (bytes(*opens), bytes(*closes)) {
+                        self.shape.row_places.push(opens.start..closes.end);
+                    }
                     let row = &row.content;
-                    if row.len() != insert.columns.len() {
+                    if row.len() != count {
                         return refuse("a row has more or fewer values than there are columns");
                     }
                     match row

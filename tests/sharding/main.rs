@@ -4,6 +4,7 @@
 mod common;
 
 mod conversions;
+mod inserts;
 mod kill;
 mod names;
 mod random;

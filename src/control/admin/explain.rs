@@ -155,6 +155,8 @@ fn explain_plan<'g>(
         }
         Plan::One(leg) => (vec![leg], "one-shard"),
         Plan::Scatter { legs, .. } => (legs, "several-shards"),
+        Plan::Parts(legs) => (legs, "several-tables"),
+        Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
     };
     say("route", "sharded".to_owned());
     say("role", role.to_owned());

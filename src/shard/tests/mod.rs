@@ -3,6 +3,7 @@
 mod dress;
 mod goes;
 mod logic;
+mod parts;
 mod refuses;
 mod texts;
 
@@ -83,6 +84,11 @@ fn goes_with(placement: &Placement, sql: &str, params: &[Scalar]) -> String {
             let limit = limit.map_or_else(String::new, |limit| format!(" limit {limit}"));
             format!("[{}]{limit}", legs.join(", "))
         }
+        Some(Plan::Parts(legs)) => {
+            let legs: Vec<String> = legs.iter().map(text).collect();
+            format!("({})", legs.join(", "))
+        }
+        Some(Plan::Columns(table)) => format!("columns of {table}"),
         Some(Plan::Refuse(refused)) => refused.reason().to_owned(),
     }
 }

@@ -80,8 +80,8 @@ fn what_needs_merging_and_what_cannot_be_followed() {
             "INSERT INTO ord (uid) VALUES (2) ON DUPLICATE KEY UPDATE uid = 4",
             "changes the shard key",
         ),
-        ("INSERT INTO ord VALUES (2, 1)", "names of the columns"),
-        ("INSERT INTO ord () VALUES ()", "names of the columns"),
+        ("INSERT INTO ord VALUES (2, 1)", "columns of 0"),
+        ("INSERT INTO ord () VALUES ()", "columns of 0"),
         (
             "INSERT INTO ord (amt) VALUES (1)",
             "no value for the shard key",

@@ -1,0 +1,376 @@
+//! A write whose rows are in several physical tables of one group: its parts are said one after the other to the group's primary, in a
+//! transaction of their own, or behind a savepoint where the client is in one, so that all of them are done or none.
+//!
+//! The client gets one answer: the sum of the parts' numbers, the first id that was generated, all warnings, with the numbers of rows
+//! as they stand in the client's statement.
+
+use super::scatter::ONE_SERVER;
+use super::sync::Said;
+use total::{Total, with_row};
+
+use super::{Access, Attempt, Cx, Fault, InsertId, Last, Output, Outputs, Parting, Role, Session};
+use crate::route::Pins;
+use crate::session::Outcome;
+use crate::shard::{Leg, Refused};
+use crate::sql::{Kind, Statement, Traits};
+use crate::wire::{ColumnDef, OkPacket, Packets, ResultSetWriter, RowFormat, TextRow};
+
+/// The savepoint in a client's transaction.
+const SAVE: &[u8] = b"SAVEPOINT `_atlas_parts`";
+const KEEP: &[u8] = b"RELEASE SAVEPOINT `_atlas_parts`";
+const BACK: &[u8] = b"ROLLBACK TO SAVEPOINT `_atlas_parts`";
+
+/// Warnings about a statement's text, which each of its parts gives again: what is deprecated.
+const ONCE: [u16; 4] = [1287, 1681, 3719, 3778];
+
+/// The use of a connection that there is never: what it would tell is kept by the session.
+const NOWHERE: u64 = u64::MAX;
+
+/// Warnings that are kept of all parts together, in bytes.
+const WARNINGS_MAX: usize = 1024 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Begin,
+    Part,
+    Warnings,
+    Id,
+    End,
+    Undo,
+    Done,
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub(super) struct Series {
+    parts: Vec<Leg>,
+    /// The part that is being done.
+    at: usize,
+    step: Step,
+    /// The transaction is Atlas's own.
+    is_own: bool,
+    total: Total,
+    failed: Option<Fault>,
+}
+
+impl Session {
+    /// Begins a write of several parts.
+    ///
+    /// # Errors
+    /// It cannot be done in parts.
+    pub(super) fn begin_series(
+        &mut self,
+        parts: Vec<Leg>,
+        statement: &Statement<'_>,
+    ) -> Result<(), Fault> {
+        let is_whole = statement.kind == Kind::Write
+            && !statement
+                .traits
+                .intersects(ONE_SERVER.without(Traits::INTO | Traits::EFFECTS));
+        // To begin a transaction gives table locks up.
+        if !is_whole || self.state.pins().any_of(Pins::LOCKED_TABLES) {
+            return Err(Fault::Sharded(Refused::ONE_SERVER));
+        }
+        self.series = Some(Box::new(Series {
+            parts,
+            at: 0,
+            step: Step::Begin,
+            is_own: !self.is_in_transaction(),
+            total: Total::default(),
+            failed: None,
+        }));
+        Ok(())
+    }
+
+    /// Says what comes next, or answers the client when all is done; true then.
+    ///
+    /// # Errors
+    /// It cannot be said.
+    pub(super) fn series_on(
+        &mut self,
+        cx: &mut Cx<'_>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        let Some(series) = &self.series else {
+            return Ok(true);
+        };
+        let (step, is_own) = (series.step, series.is_own);
+        let Some(part) = series
+            .parts
+            .get(series.at)
+            .or_else(|| series.parts.last())
+            .cloned()
+        else {
+            return Ok(true);
+        };
+        if step == Step::Done {
+            self.end_series(cx, out);
+            return Ok(true);
+        }
+        if step == Step::Begin {
+            if !self.go_where(cx, Some(&part), sql, statement, out)? {
+                return Ok(false);
+            }
+            self.check_hint(cx, statement)?;
+        }
+        let with_id = step == Step::Begin;
+        if !self.ensure(cx, Role::Primary, with_id, out) {
+            return Ok(false);
+        }
+        self.last_route = Some((Role::Primary, self.decide(cx, sql, statement).reason));
+        self.dress_for(cx, Some(&part), statement.kind, statement.traits);
+        let text = match step {
+            Step::Begin if is_own => b"BEGIN",
+            Step::Begin => SAVE,
+            Step::Part => part.text.as_deref().unwrap_or(sql),
+            Step::Warnings => b"SHOW WARNINGS",
+            Step::Id => b"SELECT LAST_INSERT_ID()",
+            Step::End if is_own => b"COMMIT",
+            Step::End => KEEP,
+            Step::Undo if is_own => b"ROLLBACK",
+            Step::Undo | Step::Done => BACK,
+        };
+        let capabilities = self.capabilities_of(Role::Primary);
+        out.backend(Role::Primary, Access::Write, |buffer| {
+            super::bring::write_query(buffer, capabilities, text);
+        });
+        self.start_sync(Role::Primary, [Said::Part].into());
+        Ok(false)
+    }
+
+    /// What was said last is answered.
+    pub(super) fn part_answered(
+        &mut self,
+        cx: &mut Cx<'_>,
+        outcome: Outcome,
+        answer: &[u8],
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        let role = Role::Primary;
+        if let Some(status) = outcome.status {
+            self.note_status(status);
+        }
+        let answer = self.dressed_answer(role, answer).into_owned();
+        let capabilities = self.capabilities_of(role);
+        let warned_dress = self.warned_dress.clone();
+        let Some(series) = &mut self.series else {
+            return;
+        };
+        let rows = series
+            .parts
+            .get(series.at)
+            .map_or(&[][..], |part| &part.rows);
+        if let Some(code) = outcome.error {
+            let fault = super::sync::server_fault(&answer);
+            if super::reply::is_going_away(code) {
+                out.push(Output::CloseBackend {
+                    role,
+                    parting: Parting::Silent,
+                });
+                return self.on_backend_lost(cx, role, "the server is going away", client, out);
+            }
+            if super::unlisted::OTHER_COLUMNS.contains(&code) {
+                cx.texts.columns.clear();
+            }
+            match (series.step, series.failed.take()) {
+                (Step::Part, _) => {
+                    series.failed = Some(match fault {
+                        Fault::Server {
+                            code,
+                            sqlstate,
+                            message,
+                        } => Fault::Server {
+                            code,
+                            sqlstate,
+                            message: String::from_utf8_lossy(&with_row(message.as_bytes(), rows))
+                                .into_owned(),
+                        },
+                        other => other,
+                    });
+                    series.step = Step::Undo;
+                }
+                // The server had undone it all before, as it does at a deadlock.
+                (Step::Undo, Some(failed)) => self.fail_series(cx, &failed, client, out),
+                _ => self.fail_series(cx, &fault, client, out),
+            }
+            return;
+        }
+        match series.step {
+            Step::Begin => series.step = Step::Part,
+            Step::Part => {
+                let last = Packets::new(&answer).last();
+                let Some(ok) =
+                    last.and_then(|(_, payload)| OkPacket::parse(payload, capabilities).ok())
+                else {
+                    let fault = Fault::BadReply(
+                        "a part of the statement was not answered with OK".to_owned(),
+                    );
+                    series.failed = Some(fault);
+                    series.step = Step::Undo;
+                    return;
+                };
+                series.total.add(&ok, rows);
+                series.step = if ok.warnings > 0 {
+                    Step::Warnings
+                } else {
+                    Step::Id
+                };
+            }
+            Step::Warnings => {
+                for (_, payload) in Packets::new(&answer) {
+                    let row: Option<Vec<Vec<u8>>> = TextRow::new(payload)
+                        .map(|value| value.ok().flatten().map(<[u8]>::to_vec))
+                        .collect();
+                    // Definitions have more values, ends fewer.
+                    let Some([level, code, message]) =
+                        row.and_then(|row| <[Vec<u8>; 3]>::try_from(row).ok())
+                    else {
+                        continue;
+                    };
+                    let number = std::str::from_utf8(&code)
+                        .ok()
+                        .and_then(|code| code.parse().ok());
+                    let dressed = number
+                        .zip(warned_dress.as_ref())
+                        .and_then(|(code, dress)| dress.message(code, &message));
+                    let is_once = number.is_some_and(|code: u16| ONCE.contains(&code));
+                    let is_it = |shown: &[Vec<u8>; 3]| shown[1] == code && shown[2] == message;
+                    if is_once && series.total.shown.iter().any(is_it) {
+                        series.total.take_warning_back();
+                        continue;
+                    }
+                    let message = with_row(&dressed.unwrap_or(message), rows);
+                    series.total.shown_size += message.len();
+                    if series.total.shown_size <= WARNINGS_MAX {
+                        series.total.shown.push([level, code, message]);
+                    }
+                }
+                series.step = Step::Id;
+            }
+            Step::Id => {
+                let row = Packets::new(&answer).filter_map(|(_, payload)| {
+                    let mut row = TextRow::new(payload);
+                    let value = row.next()?.ok()??;
+                    let is_one = row.next().is_none();
+                    is_one
+                        .then(|| std::str::from_utf8(value).ok()?.parse::<u64>().ok())
+                        .flatten()
+                });
+                let id = row.last();
+                if id == Some(series.total.told) && series.total.told != 0 {
+                    series.total.generated = series.total.generated.or(id);
+                }
+                series.next_part();
+            }
+            Step::End => series.step = Step::Done,
+            Step::Undo => {
+                if let Some(failed) = series.failed.take() {
+                    self.fail_series(cx, &failed, client, out);
+                }
+            }
+            Step::Done => {}
+        }
+        if let Some(series) = &mut self.series
+            && series.step == Step::Id
+            && (series.total.told == 0 || series.total.generated.is_some())
+        {
+            // Nothing was generated, or nothing is to be known of it any more.
+            series.next_part();
+        }
+    }
+
+    fn fail_series(&mut self, cx: &Cx<'_>, fault: &Fault, client: &mut [u8], out: &mut Outputs) {
+        let (code, _) = fault.code();
+        let shown = [
+            b"Error".to_vec(),
+            code.to_string().into_bytes(),
+            fault.to_string().into_bytes(),
+        ];
+        self.fail_command(cx, fault, client, out);
+        self.numbers.row_count = Some(-1);
+        self.note_shown_warnings(1, &[shown]);
+    }
+
+    fn end_series(&mut self, cx: &Cx<'_>, out: &mut Outputs) {
+        let Some(series) = self.series.take() else {
+            return;
+        };
+        let total = series.total;
+        let (capabilities, status) = (self.capabilities, self.status);
+        let warnings = u16::try_from(total.warnings).unwrap_or(u16::MAX);
+        let info = total.info();
+        let insert_id = total.generated.unwrap_or(total.insert_id);
+        out.client(|buffer| {
+            let ok = OkPacket {
+                affected: total.affected,
+                insert_id,
+                status,
+                warnings,
+                info: &info,
+                state: b"",
+            };
+            ok.write(buffer, 1, capabilities);
+        });
+        self.wrote = Some(cx.now);
+        self.numbers.row_count = i64::try_from(total.affected).ok();
+        if let Some(id) = total.generated {
+            // The server's is that of the last part.
+            self.insert_id = InsertId::Known(id);
+            if let Some(known) = self.link_mut(Role::Primary).known_mut() {
+                known.insert_id = None;
+            }
+        }
+        self.note_shown_warnings(warnings, &total.shown);
+        self.attempt = Attempt::default();
+        self.give_back(out);
+    }
+
+    /// What SHOW WARNINGS is to tell, of which the connection knows nothing any more.
+    fn note_shown_warnings(&mut self, warnings: u16, shown: &[[Vec<u8>; 3]]) {
+        self.last = None;
+        self.has_moved = true;
+        self.warned_dress = None;
+        self.warned = Some(Last {
+            role: Role::Primary,
+            serial: NOWHERE,
+            holds: false,
+            warnings,
+            lost: false,
+        });
+        let mut reply = Vec::new();
+        let columns = [
+            ColumnDef::text(b"Level"),
+            ColumnDef::number(b"Code"),
+            ColumnDef::text(b"Message"),
+        ];
+        let mut rows = ResultSetWriter::begin_with(
+            &mut reply,
+            1,
+            self.capabilities,
+            self.status,
+            RowFormat::Text,
+            &columns,
+        );
+        for [level, code, message] in shown {
+            rows.row(&[Some(level), Some(code), Some(message)]);
+        }
+        rows.finish();
+        self.kept_warnings = Some(reply.into());
+    }
+}
+
+impl Series {
+    fn next_part(&mut self) {
+        self.at += 1;
+        self.step = if self.at < self.parts.len() {
+            Step::Part
+        } else {
+            Step::End
+        };
+    }
+}
+
+mod total;
