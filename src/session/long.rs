@@ -24,6 +24,7 @@ impl Session {
             return 0;
         }
         self.want = 4;
+        self.lookout = None;
         match command {
             Command::Query => {
                 let head = front.payload();
@@ -40,6 +41,7 @@ impl Session {
                     Ok(false) => return 0,
                     Err(fault) => return self.refuse_front(front, &fault, out),
                 }
+                self.look_out(cx, text);
                 let kind = sql::classify_prefix(text, &dialect);
                 let departure = Departure {
                     what: What::LongQuery(kind),

@@ -80,7 +80,7 @@ use std::time::Duration;
 
 use crate::pool::{Offer, Shape};
 use crate::route::Reason;
-use crate::shard::{Dress, Placement};
+use crate::shard::{Dress, Lookout, Placement};
 use crate::snapshot::{Account, Group, Snapshot};
 use crate::sql::{Dialect, Server};
 use crate::wire::{Capabilities, Status};
@@ -193,6 +193,10 @@ pub struct Session {
     series: Option<Box<series::Series>>,
     /// The columns of this table are needed for it.
     unlisted: Option<usize>,
+    /// Looks for names in the rest of a long statement.
+    lookout: Option<Box<Lookout>>,
+    /// It has seen one; whether the session ends with the refusal.
+    seen_late: Option<bool>,
     /// Names in the reply to the command at the front that are not the client's.
     dress: Option<Box<Dress>>,
     /// The same for what SHOW WARNINGS tells of the statement before.
@@ -267,6 +271,8 @@ impl Session {
             scatter: None,
             series: None,
             unlisted: None,
+            lookout: None,
+            seen_late: None,
             dress: None,
             warned_dress: None,
         };

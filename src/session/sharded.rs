@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::hold::Hold;
 use super::{Cx, Fault, Link, Output, Outputs, Parting, Role, Session};
 use crate::route::Pins;
-use crate::shard::{Asked, Leg, Placement, Plan, Refused, Scalar};
+use crate::shard::{Asked, Leg, Lookout, Placement, Plan, Refused, Scalar};
 use crate::sql::{self, Dialect, Kind, Statement, Traits};
 use crate::wire::Status;
 
@@ -112,6 +112,18 @@ impl Session {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Looks for names of sharded tables in what comes behind the head of a text that is too long to be looked at whole.
+    pub(super) fn look_out(&mut self, cx: &Cx<'_>, head: &[u8]) {
+        let quotes = self.state.ansi_quotes();
+        let placement = cx.snapshot.placement.as_ref();
+        self.lookout = placement.map(|placement| {
+            let mut lookout = Lookout::new(placement, &self.dialect(), quotes);
+            // The head has been looked at more closely.
+            lookout.sees(head);
+            Box::new(lookout)
+        });
     }
 
     /// The one shard that a text needs; nothing for one that names no sharded table, and for one that several shards are asked.

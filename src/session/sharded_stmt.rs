@@ -53,6 +53,7 @@ impl Session {
         }
         if !whole {
             self.check_head(cx, sql)?;
+            self.look_out(cx, sql);
             return Ok(self.go_home(cx, out)?.then_some(nowhere));
         }
         match self.read_named(cx, sql, statement.kind)? {

@@ -1,6 +1,7 @@
 //! Bytes of a client that stream through: the rest of a long command, or a file for LOAD DATA LOCAL.
 
-use super::{Output, Outputs, Session};
+use super::{Attempt, Fault, Link, Output, Outputs, Parting, Role, Session};
+use crate::shard::Refused;
 use crate::wire::{Header, MAX_PAYLOAD};
 
 impl Session {
@@ -11,6 +12,9 @@ impl Session {
         };
         let mut end = 0_usize;
         let mut done = false;
+        let mut is_named = false;
+        let is_text = upload.to.is_some() && !upload.is_file;
+        let mut lookout = self.lookout.as_deref_mut().filter(|_| is_text);
         while end < rest.len() {
             if upload.left == 0 {
                 let Some(header) = Header::parse(rest.get(end..).unwrap_or_default()) else {
@@ -29,6 +33,9 @@ impl Session {
                 continue;
             }
             let step = upload.left.min(rest.len() - end);
+            if let Some(lookout) = &mut lookout {
+                is_named |= lookout.sees(rest.get(end..end + step).unwrap_or_default());
+            }
             upload.left -= step;
             end += step;
             if upload.left == 0 && !upload.more && !upload.is_file {
@@ -36,6 +43,15 @@ impl Session {
                 break;
             }
         }
+        if done && let Some(lookout) = &mut lookout {
+            is_named |= lookout.ends();
+        }
+        if is_named && let Some(role) = upload.to.take() {
+            self.stop_upload(role, out);
+        }
+        let Some(upload) = &mut self.upload else {
+            return end;
+        };
         if let (Some(role), true) = (upload.to, end > 0) {
             out.push(Output::ForwardToBackend {
                 role,
@@ -44,6 +60,11 @@ impl Session {
             });
         }
         if done && let Some(upload) = self.upload.take() {
+            self.lookout = None;
+            if let Some(ends) = self.seen_late.take() {
+                self.refuse_late(upload.seq.wrapping_add(1), ends, out);
+                return end;
+            }
             // What the server says from here on follows the client's last packet.
             match &mut self.reply {
                 Some(reply) if upload.to == Some(reply.role) && upload.seq > 0 => {
@@ -53,5 +74,30 @@ impl Session {
             }
         }
         end
+    }
+
+    /// A sharded table may be named in a statement that is on its way to a server: it is not sent to its end, without which the server
+    /// does nothing. The client is told when it has sent it.
+    fn stop_upload(&mut self, role: Role, out: &mut Outputs) {
+        self.seen_late = Some(self.is_bound());
+        out.push(Output::CloseBackend {
+            role,
+            parting: Parting::Silent,
+        });
+        *self.link_mut(role) = Link::Absent;
+        self.note_loss(role);
+        self.reply = None;
+        self.preparing = None;
+    }
+
+    fn refuse_late(&mut self, seq: u8, ends: bool, out: &mut Outputs) {
+        self.attempt = Attempt::default();
+        let fault = Fault::Sharded(Refused::LONG);
+        if ends {
+            // With the connection went what the client had there.
+            return self.refuse_and_close(&fault, seq, out);
+        }
+        self.refuse(&fault, seq, out);
+        self.give_back(out);
     }
 }

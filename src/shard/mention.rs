@@ -80,7 +80,13 @@ impl Words {
         false
     }
 
-    fn has(&self, word: &[u8]) -> bool {
+    /// There is a name that has no word.
+    pub(super) fn is_always(&self) -> bool {
+        self.always
+    }
+
+    /// Whether it is one of the words.
+    pub(super) fn has(&self, word: &[u8]) -> bool {
         let Some(first) = word.first().map(u8::to_ascii_lowercase) else {
             return false;
         };
@@ -142,7 +148,7 @@ impl Placement {
 }
 
 /// Whether tables can stand behind this word; `None` if it changes nothing. Wrong is only to say that they cannot.
-fn places(word: &[u8]) -> Option<bool> {
+pub(super) fn places(word: &[u8]) -> Option<bool> {
     let is = |words: &[&str]| {
         words
             .iter()

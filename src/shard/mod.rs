@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `key`, `hash`, `map` | values of keys, hashes, from keys to shards |
 //! | `keyset`, `compare`, `cond` | what conditions say about keys, as sets that may be too large and never too small |
-//! | `mention` | whether a statement names a sharded table |
+//! | `mention`, `lookout` | whether a statement names a sharded table, and whether one may that is too long to be looked at whole |
 //! | `tokens`, `parse` | the tree, behind guards |
 //! | `read`, `lower`, `write`, `describe`, `names`, `values` | from the tree to the shape |
 //! | `apart`, `parts` | what cannot be asked of several shards, and what can be written in parts |
@@ -30,6 +30,7 @@ mod dress;
 mod hash;
 mod key;
 mod keyset;
+mod lookout;
 mod lower;
 mod map;
 mod mention;
@@ -54,6 +55,7 @@ pub use cond::{Cond, Operand};
 pub use dress::{Dress, Part, Shows};
 pub use key::{Key, Misfit, Scalar};
 pub use keyset::KeySet;
+pub use lookout::Lookout;
 pub use map::{Placement, Shard, Table};
 pub use mention::Words;
 pub use plan::{Asked, Leg, Plan};

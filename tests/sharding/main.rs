@@ -6,6 +6,7 @@ mod common;
 mod conversions;
 mod inserts;
 mod kill;
+mod long;
 mod names;
 mod random;
 mod scatter;

@@ -3,6 +3,7 @@
 mod dress;
 mod goes;
 mod logic;
+mod lookout;
 mod parts;
 mod refuses;
 mod texts;
