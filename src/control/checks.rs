@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::names::Names;
-use super::probe::Prober;
+use super::probe::{Prober, Views};
 use super::pulses::Pulses;
 use super::roles::Looked;
 use crate::config::HostAddress;
@@ -28,6 +28,7 @@ pub struct Checks {
     /// Hosts whose first check has ended, well or not.
     pub(super) first_round: AtomicUsize,
     pub(super) pulses: Pulses,
+    pub(super) views: Views,
     /// Where checks tell what they saw.
     pub(super) looks: SyncSender<Looked>,
     told: Mutex<Option<Receiver<Looked>>>,
@@ -50,6 +51,7 @@ impl Checks {
             checked: Mutex::default(),
             first_round: AtomicUsize::new(0),
             pulses: Pulses::default(),
+            views: Views::default(),
             looks,
             told: Mutex::new(Some(told)),
         });

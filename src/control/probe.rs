@@ -5,6 +5,7 @@
 mod connection;
 mod heartbeat;
 mod link;
+mod member;
 mod part;
 mod replication;
 pub(super) mod settings;
@@ -18,6 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use self::connection::{Connection, Findings, Questions, Target};
+pub(super) use self::member::Views;
 use super::checks::{Checks, publish_offer};
 use super::names::Name;
 use super::roles::Looked;
@@ -98,6 +100,8 @@ pub(super) struct Prober {
     could_serve: bool,
     /// The log has the refusal of the account already.
     is_refused: bool,
+    /// It has no part in its replication group.
+    is_outside: bool,
     /// The log has it already that the replication is not to be known.
     is_hidden: bool,
 }
@@ -122,6 +126,7 @@ impl Prober {
             has_led: false,
             could_serve: true,
             is_refused: false,
+            is_outside: false,
             is_hidden: false,
         }
     }
@@ -241,6 +246,7 @@ impl Prober {
                     findings.heartbeat.as_ref(),
                 );
                 // One that is about to be the primary, or to be fenced, is asked as a replica for the last time.
+                self.note_membership(&findings.sight);
                 let follows = self.group().config.topology == Topology::Follow;
                 let is_replica = !follows || !findings.sight.claims();
                 self.tell_roles(Look::Answered(findings.sight), begun);

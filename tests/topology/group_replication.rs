@@ -165,6 +165,12 @@ mod own_bed {
         bed.revive(Node::Replica2);
         stage.wait_figure("up", Node::Replica2, "1");
         stage.wait_role(Node::Replica2, "replica");
+        stage.wait_figure("serving", Node::Replica2, "0");
+        stage.atlas.wait_log("has no part in its replication group");
+        let mut readers: Vec<_> = (0..8).map(|_| stage.client()).collect();
+        for reader in &mut readers {
+            assert_ne!(stage.server(reader, ""), Node::Replica2);
+        }
         bed.open(Node::Replica2);
         stage.wait_role(Node::Replica2, "fenced");
         let mut client = stage.client();

@@ -98,6 +98,12 @@ impl Prober {
         said: (Replication, String),
         shown: Option<Result<Beat, String>>,
     ) -> (Replication, String) {
+        if self.is_outside {
+            return (
+                Replication::Unmeasured,
+                "it has no part in its replication group".to_owned(),
+            );
+        }
         if self.monitor().heartbeat.is_none() || said.0 == Replication::Stopped {
             return said;
         }

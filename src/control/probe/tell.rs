@@ -19,7 +19,7 @@ impl Prober {
             return;
         }
         let consequence = if said == Replication::Unmeasured {
-            "it serves no reads, because monitor.heartbeat is to tell"
+            "it serves no reads"
         } else if policy.is_strict {
             "it serves no reads, because the group has a max_lag"
         } else {
