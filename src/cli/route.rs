@@ -111,6 +111,7 @@ impl<'a> Session<'a> {
             Plan::One(leg) => (vec![leg], "one-shard"),
             Plan::Scatter { legs, .. } => (legs, "several-shards"),
             Plan::Parts(legs) => (legs, "several-tables"),
+            Plan::Each(legs) => (legs, "every-table"),
             Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
         };
         let group = |at: usize| self.groups.get(at).map_or("", |group| group.name.as_str());

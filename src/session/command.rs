@@ -475,7 +475,8 @@ impl Session {
         let consumed = self.skip(&mut front);
         self.diary.left();
         self.attempt = super::Attempt::default();
-        (self.scatter, self.series) = (None, None);
+        let reported = self.end_pieces(fault);
+        let fault = reported.as_ref().unwrap_or(fault);
         self.refuse(fault, 1, out);
         self.give_back(out);
         consumed

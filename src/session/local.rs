@@ -164,6 +164,7 @@ impl Session {
             Plan::One(leg) => (vec![leg], "one-shard"),
             Plan::Scatter { legs, .. } => (legs, "several-shards"),
             Plan::Parts(legs) => (legs, "several-tables"),
+            Plan::Each(legs) => (legs, "every-table"),
             Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
         };
         let name = |group: usize| {

@@ -1,3 +1,5 @@
+//! Statements of several parts, said one after the other: definitions, of every physical table, and writes.
+//!
 //! A write whose rows are in several physical tables of one group: its parts are said one after the other to the group's primary, in a
 //! transaction of their own, or behind a savepoint where the client is in one, so that all of them are done or none.
 //!
@@ -6,6 +8,8 @@
 
 use super::scatter::ONE_SERVER;
 use super::sync::Said;
+use std::cmp::Ordering;
+
 use total::{Total, with_row};
 
 use super::{Access, Attempt, Cx, Fault, InsertId, Last, Output, Outputs, Parting, Role, Session};
@@ -13,7 +17,7 @@ use crate::route::Pins;
 use crate::session::Outcome;
 use crate::shard::{Leg, Refused};
 use crate::sql::{Kind, Statement, Traits};
-use crate::wire::{ColumnDef, OkPacket, Packets, ResultSetWriter, RowFormat, TextRow};
+use crate::wire::{ColumnDef, OkPacket, Packets, ResultSetWriter, RowFormat, Status, TextRow};
 
 /// The savepoint in a client's transaction.
 const SAVE: &[u8] = b"SAVEPOINT `_atlas_parts`";
@@ -49,6 +53,8 @@ pub(super) struct Series {
     step: Step,
     /// The transaction is Atlas's own.
     is_own: bool,
+    /// Of a definition, which is made without one: where its parts belong, in words.
+    places: Option<Vec<String>>,
     total: Total,
     failed: Option<Fault>,
 }
@@ -76,10 +82,68 @@ impl Session {
             at: 0,
             step: Step::Begin,
             is_own: !self.is_in_transaction(),
+            places: None,
             total: Total::default(),
             failed: None,
         }));
         Ok(())
+    }
+
+    /// Begins a definition of every physical table, before which a transaction ends as it does on one server.
+    ///
+    /// # Errors
+    /// The session has something that it would lose on its way from group to group.
+    pub(super) fn begin_definitions(
+        &mut self,
+        cx: &Cx<'_>,
+        parts: Vec<Leg>,
+        statement: &Statement<'_>,
+    ) -> Result<(), Fault> {
+        let is_tied = self.state.pins().bind_connection()
+            || self.statements.bound_to_primary()
+            || self.statements.has_diagnostics();
+        let is_one = matches!(statement.kind, Kind::Ddl | Kind::Write);
+        if is_tied || !is_one || statement.traits.contains(Traits::MULTI) {
+            return Err(Fault::Sharded(Refused::ONE_SERVER));
+        }
+        let place = |part: &Leg| {
+            let group = cx.snapshot.groups.get(part.group);
+            let group = group.map_or("", |group| group.name.as_str());
+            let placement = cx.snapshot.placement.as_ref();
+            let table = part
+                .renamed
+                .first()
+                .and_then(|(table, shard)| placement?.tables.get(*table)?.shards.get(*shard));
+            table.map_or_else(
+                || group.to_owned(),
+                |shard| format!("{group} {}", shard.name),
+            )
+        };
+        let places = parts.iter().map(place).collect();
+        if self.is_to_begin {
+            self.is_to_begin = false;
+            self.begun.clear();
+        }
+        self.series = Some(Box::new(Series {
+            parts,
+            at: 0,
+            step: if self.status.contains(Status::IN_TRANS) {
+                Step::Begin
+            } else {
+                Step::Part
+            },
+            is_own: false,
+            places: Some(places),
+            total: Total::default(),
+            failed: None,
+        }));
+        Ok(())
+    }
+
+    /// Nothing more is said; gives the error with what became of the parts, where that is to be told.
+    pub(super) fn end_pieces(&mut self, fault: &Fault) -> Option<Fault> {
+        self.scatter = None;
+        self.series.take().and_then(|series| series.report(fault))
     }
 
     /// Says what comes next, or answers the client when all is done; true then.
@@ -97,6 +161,7 @@ impl Session {
             return Ok(true);
         };
         let (step, is_own) = (series.step, series.is_own);
+        let defines = series.places.is_some();
         let Some(part) = series
             .parts
             .get(series.at)
@@ -109,7 +174,8 @@ impl Session {
             self.end_series(cx, out);
             return Ok(true);
         }
-        if step == Step::Begin {
+        let goes = if defines { Step::Part } else { Step::Begin };
+        if step == goes {
             if !self.go_where(cx, Some(&part), sql, statement, out)? {
                 return Ok(false);
             }
@@ -121,7 +187,8 @@ impl Session {
         }
         self.last_route = Some((Role::Primary, self.decide(cx, sql, statement).reason));
         self.dress_for(cx, Some(&part), statement.kind, statement.traits);
-        let text = match step {
+        let text: &[u8] = match step {
+            Step::Begin if defines => b"COMMIT",
             Step::Begin if is_own => b"BEGIN",
             Step::Begin => SAVE,
             Step::Part => part.text.as_deref().unwrap_or(sql),
@@ -175,6 +242,9 @@ impl Session {
             if super::unlisted::OTHER_COLUMNS.contains(&code) {
                 cx.texts.columns.clear();
             }
+            if series.places.is_some() {
+                return self.fail_series(cx, &fault, client, out);
+            }
             match (series.step, series.failed.take()) {
                 (Step::Part, _) => {
                     series.failed = Some(match fault {
@@ -213,6 +283,9 @@ impl Session {
                     return;
                 };
                 series.total.add(&ok, rows);
+                if series.places.is_some() {
+                    cx.texts.definitions_changed();
+                }
                 series.step = if ok.warnings > 0 {
                     Step::Warnings
                 } else {
@@ -236,13 +309,14 @@ impl Session {
                     let dressed = number
                         .zip(warned_dress.as_ref())
                         .and_then(|(code, dress)| dress.message(code, &message));
-                    let is_once = number.is_some_and(|code: u16| ONCE.contains(&code));
+                    let message = with_row(&dressed.unwrap_or(message), rows);
+                    let is_once = series.places.is_some()
+                        || number.is_some_and(|code: u16| ONCE.contains(&code));
                     let is_it = |shown: &[Vec<u8>; 3]| shown[1] == code && shown[2] == message;
                     if is_once && series.total.shown.iter().any(is_it) {
                         series.total.take_warning_back();
                         continue;
                     }
-                    let message = with_row(&dressed.unwrap_or(message), rows);
                     series.total.shown_size += message.len();
                     if series.total.shown_size <= WARNINGS_MAX {
                         series.total.shown.push([level, code, message]);
@@ -283,15 +357,23 @@ impl Session {
     }
 
     fn fail_series(&mut self, cx: &Cx<'_>, fault: &Fault, client: &mut [u8], out: &mut Outputs) {
+        let series = self.series.take();
+        let reported = series.as_ref().and_then(|series| series.report(fault));
+        let fault = reported.as_ref().unwrap_or(fault);
         let (code, _) = fault.code();
-        let shown = [
+        let error = [
             b"Error".to_vec(),
             code.to_string().into_bytes(),
             fault.to_string().into_bytes(),
         ];
         self.fail_command(cx, fault, client, out);
         self.numbers.row_count = Some(-1);
-        self.note_shown_warnings(1, &[shown]);
+        let mut shown = vec![error];
+        for note in series.iter().flat_map(|series| series.notes()) {
+            shown.push([b"Note".to_vec(), b"1105".to_vec(), note.into_bytes()]);
+        }
+        let count = u16::try_from(shown.len()).unwrap_or(u16::MAX);
+        self.note_shown_warnings(count, &shown);
     }
 
     fn end_series(&mut self, cx: &Cx<'_>, out: &mut Outputs) {
@@ -363,12 +445,47 @@ impl Session {
 }
 
 impl Series {
+    /// What became of each part of a definition that failed.
+    fn notes(&self) -> Vec<String> {
+        let places = self.places.iter().flatten().enumerate();
+        let note = |(at, place): (usize, &String)| {
+            let what = match at.cmp(&self.at) {
+                Ordering::Less => "done",
+                Ordering::Equal => "failed",
+                Ordering::Greater => "not tried",
+            };
+            format!("{place}: {what}")
+        };
+        places.map(note).collect()
+    }
+
+    /// The error of a definition, with what became of its parts.
+    pub(super) fn report(&self, fault: &Fault) -> Option<Fault> {
+        let places = self.places.as_ref().filter(|places| places.len() > 1)?;
+        let failed = places.get(self.at)?;
+        let list = |some: Option<&[String]>| match some {
+            None | Some([]) => "nothing".to_owned(),
+            Some(some) => some.join(", "),
+        };
+        let (done, left) = (list(places.get(..self.at)), list(places.get(self.at + 1..)));
+        let (code, sqlstate) = fault.code();
+        Some(Fault::Server {
+            code,
+            sqlstate,
+            message: format!("{fault} (failed on {failed}; done on {done}; not tried on {left})"),
+        })
+    }
+
     fn next_part(&mut self) {
         self.at += 1;
         self.step = if self.at < self.parts.len() {
             Step::Part
         } else {
-            Step::End
+            if self.places.is_some() {
+                Step::Done
+            } else {
+                Step::End
+            }
         };
     }
 }

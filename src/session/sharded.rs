@@ -151,6 +151,10 @@ impl Session {
                 self.begin_series(parts, statement)?;
                 Ok(None)
             }
+            Some(Plan::Each(parts)) => {
+                self.begin_definitions(cx, parts, statement)?;
+                Ok(None)
+            }
             Some(Plan::Columns(table)) if !statement.traits.contains(Traits::DIAGNOSTICS) => {
                 self.unlisted = Some(table);
                 Ok(None)
@@ -165,7 +169,7 @@ impl Session {
             Plan::Refuse(refused) => Err(Fault::Sharded(refused)),
             Plan::Scatter { .. } if self.is_in_transaction() => Err(Fault::OtherGroupInTransaction),
             Plan::Scatter { .. } => Err(Fault::Sharded(Refused::SEVERAL)),
-            Plan::Parts(_) => Err(Fault::Sharded(Refused::PARTS)),
+            Plan::Parts(_) | Plan::Each(_) => Err(Fault::Sharded(Refused::PARTS)),
             Plan::Columns(_) => Err(Fault::Sharded(Refused::UNLISTED)),
         }
     }

@@ -7,24 +7,32 @@ use super::map::Placement;
 use super::shape::{Act, Shape, TableRef};
 use crate::sql::{self, Dialect, Tok};
 
-/// One word or name.
+/// One word or name, or a sign.
 #[derive(Clone, Debug)]
-struct Item {
-    name: Vec<u8>,
+pub(super) struct Item {
+    pub(super) name: Vec<u8>,
     is_word: bool,
-    is_dot: bool,
-    place: Range<usize>,
+    pub(super) is_dot: bool,
+    pub(super) is_comma: bool,
+    /// A semicolon.
+    pub(super) is_end: bool,
+    pub(super) opens: bool,
+    pub(super) closes: bool,
+    pub(super) place: Range<usize>,
 }
 
-/// The shape of a statement that describes a sharded table; `None` for any other.
-pub(super) fn describe(
-    placement: &Placement,
-    text: &[u8],
-    d: &Dialect,
-    schema: Option<&[u8]>,
-) -> Option<Shape> {
-    let items: Vec<Item> = sql::Tokens::new(text, d)
-        .take(16)
+impl Item {
+    /// It is one of these words, and no name in quotes.
+    pub(super) fn is_one_of(&self, words: &[&str]) -> bool {
+        let is_it = |word: &&str| self.name.eq_ignore_ascii_case(word.as_bytes());
+        self.is_word && words.iter().any(is_it)
+    }
+}
+
+/// The first tokens of a text.
+pub(super) fn items(text: &[u8], d: &Dialect, count: usize) -> Vec<Item> {
+    sql::Tokens::new(text, d)
+        .take(count)
         .map(|t| {
             let bytes = text.get(t.start..t.end).unwrap_or_default();
             Item {
@@ -34,18 +42,25 @@ pub(super) fn describe(
                 },
                 is_word: t.tok == Tok::Word,
                 is_dot: t.tok == Tok::Dot,
+                is_comma: t.tok == Tok::Comma,
+                is_end: t.tok == Tok::Semicolon,
+                opens: t.tok == Tok::Open,
+                closes: t.tok == Tok::Close,
                 place: t.start..t.end,
             }
         })
-        .collect();
-    let is = |at: usize, words: &[&str]| {
-        let item = items.get(at).filter(|item| item.is_word);
-        item.is_some_and(|item| {
-            words
-                .iter()
-                .any(|w| item.name.eq_ignore_ascii_case(w.as_bytes()))
-        })
-    };
+        .collect()
+}
+
+/// The shape of a statement that describes a sharded table; `None` for any other.
+pub(super) fn describe(
+    placement: &Placement,
+    text: &[u8],
+    d: &Dialect,
+    schema: Option<&[u8]>,
+) -> Option<Shape> {
+    let items = items(text, d, 16);
+    let is = |at: usize, words: &[&str]| items.get(at).is_some_and(|item| item.is_one_of(words));
     let mut at = 0;
     let mut shows = Shows::Data;
     if is(0, &["desc", "describe", "explain"]) {

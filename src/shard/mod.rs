@@ -10,7 +10,7 @@
 //! | `keyset`, `compare`, `cond` | what conditions say about keys, as sets that may be too large and never too small |
 //! | `mention`, `lookout` | whether a statement names a sharded table, and whether one may that is too long to be looked at whole |
 //! | `tokens`, `parse` | the tree, behind guards |
-//! | `read`, `lower`, `write`, `describe`, `names`, `values` | from the tree to the shape |
+//! | `read`, `lower`, `write`, `describe`, `define`, `names`, `values` | from the tree to the shape |
 //! | `apart`, `parts` | what cannot be asked of several shards, and what can be written in parts |
 //! | `columns` | the columns of tables whose INSERTs do not name them |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
@@ -25,6 +25,7 @@ mod apart;
 mod columns;
 mod compare;
 mod cond;
+mod define;
 mod describe;
 mod dress;
 mod hash;
@@ -122,6 +123,9 @@ impl Placement {
         columns: &Columns,
     ) -> Result<Option<Shape>, Refused> {
         if let Some(shape) = describe::describe(self, text, d, schema) {
+            return Ok(Some(shape));
+        }
+        if let Some(shape) = define::define(self, text, d, schema)? {
             return Ok(Some(shape));
         }
         if !is_query_or_change(text, d) {

@@ -42,6 +42,8 @@ pub enum Plan {
     },
     /// A write in parts, each for another physical table, all in one group: all of them are done or none.
     Parts(Vec<Leg>),
+    /// A definition, of each physical table.
+    Each(Vec<Leg>),
     /// The columns of this table are to be asked of a server first.
     Columns(usize),
     /// It is not run.
@@ -94,6 +96,9 @@ impl Placement {
         if shape.act == Act::Describe {
             return self.describe(shape, asked);
         }
+        if shape.act == Act::Define {
+            return self.each(shape, asked);
+        }
         if shards.iter().all(|shards| shards.len() <= 1)
             && let Some(plan) = self.one(shape, &shards, asked)?
         {
@@ -102,7 +107,7 @@ impl Placement {
         match shape.act {
             Act::Insert => self.rows_apart(shape, &targets, asked),
             Act::Change => self.changes_apart(shape, &shards, asked),
-            Act::Read | Act::Describe => self.several(shape, &shards, asked),
+            Act::Read | Act::Describe | Act::Define => self.several(shape, &shards, asked),
         }
     }
 
@@ -312,6 +317,13 @@ impl Placement {
             return Err(Refused::new("no group has all the tables that it names"));
         };
         self.leg(shape, group, &chosen, asked)
+    }
+
+    fn each(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {
+        let table = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
+        let shards = table.shards.iter().enumerate();
+        let legs = shards.map(|(shard, of)| self.leg(shape, of.group, &[shard], asked));
+        Ok(Plan::Each(legs.collect::<Result<Vec<Leg>, _>>()?))
     }
 
     fn describe(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {

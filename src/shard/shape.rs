@@ -18,6 +18,8 @@ pub enum Act {
     Change,
     /// DESCRIBE, SHOW COLUMNS, SHOW CREATE TABLE.
     Describe,
+    /// CREATE, ALTER, DROP, TRUNCATE.
+    Define,
 }
 
 /// A place where a statement names a sharded table.

@@ -4,6 +4,7 @@
 mod common;
 
 mod conversions;
+mod definitions;
 mod inserts;
 mod kill;
 mod long;

@@ -156,6 +156,7 @@ fn explain_plan<'g>(
         Plan::One(leg) => (vec![leg], "one-shard"),
         Plan::Scatter { legs, .. } => (legs, "several-shards"),
         Plan::Parts(legs) => (legs, "several-tables"),
+        Plan::Each(legs) => (legs, "every-table"),
         Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
     };
     say("route", "sharded".to_owned());

@@ -1,5 +1,6 @@
 //! Statements and where they go, over a small map: what the reports of other projects' faults call F-SH, and some more.
 
+mod define;
 mod dress;
 mod goes;
 mod logic;
@@ -88,6 +89,10 @@ fn goes_with(placement: &Placement, sql: &str, params: &[Scalar]) -> String {
         Some(Plan::Parts(legs)) => {
             let legs: Vec<String> = legs.iter().map(text).collect();
             format!("({})", legs.join(", "))
+        }
+        Some(Plan::Each(legs)) => {
+            let legs: Vec<String> = legs.iter().map(text).collect();
+            format!("each ({})", legs.join(", "))
         }
         Some(Plan::Columns(table)) => format!("columns of {table}"),
         Some(Plan::Refuse(refused)) => refused.reason().to_owned(),

@@ -152,11 +152,7 @@ fn what_needs_merging_and_what_cannot_be_followed() {
             "INSERT INTO `sk-list` (k) VALUES (CONCAT('d', 'e'))",
             "known to the server only",
         ),
-        ("TRUNCATE ord", "this kind of statement"),
-        ("TRUNCATE TABLE t1.ord", "this kind of statement"),
         ("DROP TABLE IF EXISTS x, ord", "this kind of statement"),
-        ("ALTER TABLE ord ADD COLUMN x INT", "this kind of statement"),
-        ("CREATE INDEX i ON ord (amt)", "this kind of statement"),
         ("CREATE TABLE x LIKE ord", "this kind of statement"),
         (
             "CREATE VIEW v AS SELECT * FROM ord",
