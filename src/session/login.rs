@@ -425,7 +425,7 @@ impl Session {
         if unreachable && role == Role::Primary && !self.group(cx.snapshot).replicas.is_empty() {
             // A client that only reads can be served without the primary.
             if let Failure::Unreachable(why) = failure {
-                self.attempt.why.clone_from(why);
+                self.attempt.why = why.as_str().into();
             }
             self.open(Role::Replica, out);
         } else {
@@ -433,7 +433,7 @@ impl Session {
             let fault = match (role, failure) {
                 (Role::Replica, Failure::NoHost | Failure::Unreachable(_)) => Fault::NoPrimary {
                     group: self.group(cx.snapshot).name.clone(),
-                    why: std::mem::take(&mut self.attempt.why),
+                    why: std::mem::take(&mut self.attempt.why).into(),
                 },
                 _ => self.fault_of(cx, Role::Primary, failure),
             };

@@ -177,7 +177,7 @@ impl Session {
     /// not have it run again.
     pub fn note_cut(&mut self, server: &str) {
         self.attempt.cut = true;
-        self.attempt.why = format!("replica {server} goes on, so the connection was killed");
+        self.attempt.why = format!("replica {server} goes on, so the connection was killed").into();
     }
 
     /// The last-moment check found that the connection's host is not the primary: nothing was sent. The statement is looked at

@@ -192,7 +192,7 @@ pub struct Session {
     /// The command at the front is a write in parts.
     series: Option<Box<series::Series>>,
     /// The columns of this table are needed for it.
-    unlisted: Option<usize>,
+    unlisted: Option<u32>,
     /// Looks for names in the rest of a long statement.
     lookout: Option<Box<Lookout>>,
     /// It has seen one; whether the session ends with the refusal.

@@ -66,7 +66,7 @@ impl Session {
         self.preparing = None;
         restore_id(&reply.command, client);
         self.attempt.refusals = self.attempt.refusals.saturating_add(1);
-        "the server is read-only".clone_into(&mut self.attempt.why);
+        self.attempt.why = "the server is read-only".into();
         out.push(Output::PrimaryIsReadOnly);
         let role = reply.role;
         self.retired[role as usize] = true;

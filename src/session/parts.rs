@@ -192,7 +192,7 @@ pub(super) struct Attempt {
     pub(super) preparations: u8,
     /// So often a primary has refused it as a server that takes no writes.
     pub(super) refusals: u8,
-    pub(super) why: String,
+    pub(super) why: Box<str>,
     /// What it has to do with the settings of session tracking.
     pub(super) settings: super::tracking::Settings,
     /// Whether its server goes on is asked before it is said again, which takes a new connection.

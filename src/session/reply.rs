@@ -271,7 +271,7 @@ impl Session {
         restore_id(&reply.command, client);
         self.attempt.force_primary = true;
         self.attempt.preparations = 0;
-        "the replica refused the statement".clone_into(&mut self.attempt.why);
+        self.attempt.why = "the replica refused the statement".into();
         self.swallow_refusal(reply.role, reply.tracker.expect());
     }
 

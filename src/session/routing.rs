@@ -75,7 +75,7 @@ impl Session {
             return Err(Fault::Interrupted);
         }
         if self.attempt.cut {
-            return Err(Fault::Lost(self.attempt.why.clone()));
+            return Err(Fault::Lost(self.attempt.why.to_string()));
         }
         // Of several statements in one text it is most likely the one before it there that is asked about.
         if traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI) {

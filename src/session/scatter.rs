@@ -255,7 +255,7 @@ impl Session {
                 && (REPLICA_ONLY.contains(&code) || is_going_away(code))
             {
                 self.attempt.force_primary = true;
-                self.attempt.why = fault.to_string();
+                self.attempt.why = fault.to_string().into();
                 return;
             }
             return self.fail_command(cx, &fault, client, out);

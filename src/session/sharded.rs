@@ -156,7 +156,7 @@ impl Session {
                 Ok(None)
             }
             Some(Plan::Columns(table)) if !statement.traits.contains(Traits::DIAGNOSTICS) => {
-                self.unlisted = Some(table);
+                self.unlisted = u32::try_from(table).ok();
                 Ok(None)
             }
             Some(plan) => self.one(plan).map(Some),
@@ -191,6 +191,7 @@ impl Session {
         out: &mut Outputs,
     ) -> Result<bool, Fault> {
         if let Some(table) = self.unlisted.take() {
+            let table = usize::try_from(table).unwrap_or(usize::MAX);
             return self.ask_columns(cx, table, out).map(|()| false);
         }
         if self.series.is_some() {

@@ -338,7 +338,7 @@ impl Session {
             // It may not have what the primary has yet: a schema, a table, a role.
             Role::Replica if self.may_fall_back(cx) => {
                 self.attempt.force_primary = true;
-                self.attempt.why = fault.to_string();
+                self.attempt.why = fault.to_string().into();
             }
             Role::Replica | Role::Primary => self.fail_command(cx, &fault, client, out),
         }
@@ -387,7 +387,7 @@ impl Session {
     pub(super) fn replica_failed(&mut self, host: Option<HostId>, why: String) {
         self.attempt.failures = self.attempt.failures.saturating_add(1);
         self.attempt.avoid = host.or(self.attempt.avoid);
-        self.attempt.why = why;
+        self.attempt.why = why.into();
         if self.attempt.failures >= READ_ATTEMPTS {
             self.attempt.force_primary = true;
         }

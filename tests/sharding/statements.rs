@@ -264,8 +264,8 @@ fn what_is_not_run_is_refused_and_reaches_no_server() {
             "SELECT * FROM ord o JOIN misc m WHERE o.uid = 3",
             "unsharded",
         ),
-        ("TRUNCATE TABLE ord", "this kind of statement"),
-        ("DROP TABLE ord", "this kind of statement"),
+        ("RENAME TABLE ord TO other", "this kind of statement"),
+        ("ALTER TABLE ord RENAME TO other", "RENAME"),
         (
             "PREPARE p FROM 'SELECT * FROM ord WHERE uid = 1'",
             "let the client library prepare it",
