@@ -212,7 +212,7 @@ bed_env() {
   done
 }
 
-# bed_signal DIR KIND NAME SIGNAL: KILL and TERM wait for the end; STOP and CONT do not.
+# bed_signal DIR KIND NAME SIGNAL: KILL and TERM wait for the end, STOP until no thread runs; CONT does not wait.
 bed_signal() {
   local node=$1/$2/$3 data
   data=$(datadir "$1" "$2" "$3")
@@ -220,9 +220,20 @@ bed_signal() {
     KILL | TERM) end_ours "$node/pid" "--datadir=$data" "$4" ;;
     STOP | CONT)
       is_ours "$(cat "$node/pid")" "--datadir=$data" || die "$2 $3 does not run"
-      kill "-$4" "$(cat "$node/pid")" ;;
+      kill "-$4" "$(cat "$node/pid")"
+      [ "$4" = CONT ] || await_stopped "$(cat "$node/pid")" ;;
     *) die "unknown signal '$4': KILL, TERM, STOP or CONT" ;;
   esac
+}
+
+# await_stopped PID: a thread that is at work stops a little after the signal was sent, and could still answer.
+await_stopped() {
+  local i
+  for ((i = 0; i < 400; i++)); do
+    [ -n "$(grep -L '^State:[[:space:]]*[Tt]' /proc/"$1"/task/*/status 2>/dev/null)" ] || return 0
+    sleep 0.025
+  done
+  die "process $1 does not stop"
 }
 
 # bed_revive DIR KIND NAME: starts an ended server again, on its port and data.

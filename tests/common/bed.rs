@@ -208,7 +208,7 @@ impl Bed {
         }
     }
 
-    /// Sends `KILL` or `TERM` (and waits for the end), or `STOP` or `CONT`. Own beds only.
+    /// Sends `KILL` or `TERM` (and waits for the end), `STOP` (and waits until it does nothing), or `CONT`. Own beds only.
     pub fn signal(&self, node: Node, signal: &str) {
         self.assert_own();
         let dir = self.dir.to_string_lossy();
