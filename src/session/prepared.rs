@@ -291,12 +291,6 @@ impl Session {
                 _ => {}
             }
         }
-        if traits.contains(Traits::LOCK_FUNCTION) {
-            let kinds = statement.types.as_deref();
-            let parameter =
-                params::first_text(front.payload(), statement.params, capabilities, kinds);
-            self.lock_reply = Some(LockReply::to_execution(parameter));
-        }
         let is_read = role == Role::Replica;
         let repeats = statement.may_run_again();
         let waits = !is_read && repeats && may_wait;
