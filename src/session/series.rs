@@ -171,7 +171,7 @@ impl Session {
             return Ok(true);
         };
         if step == Step::Done {
-            self.end_series(cx, out);
+            self.end_series(out);
             return Ok(true);
         }
         let goes = if defines { Step::Part } else { Step::Begin };
@@ -219,6 +219,11 @@ impl Session {
         let role = Role::Primary;
         if let Some(status) = outcome.status {
             self.note_status(status);
+        }
+        // Also when a later part fails: those of a definition stay.
+        self.wrote = Some(cx.now);
+        if outcome.error.is_some() {
+            self.tracked.writes.note_failure();
         }
         let answer = self.dressed_answer(role, answer).into_owned();
         let capabilities = self.capabilities_of(role);
@@ -376,7 +381,7 @@ impl Session {
         self.note_shown_warnings(count, &shown);
     }
 
-    fn end_series(&mut self, cx: &Cx<'_>, out: &mut Outputs) {
+    fn end_series(&mut self, out: &mut Outputs) {
         let Some(series) = self.series.take() else {
             return;
         };
@@ -396,7 +401,6 @@ impl Session {
             };
             ok.write(buffer, 1, capabilities);
         });
-        self.wrote = Some(cx.now);
         self.numbers.row_count = i64::try_from(total.affected).ok();
         if let Some(id) = total.generated {
             // The server's is that of the last part.
@@ -480,12 +484,10 @@ impl Series {
         self.at += 1;
         self.step = if self.at < self.parts.len() {
             Step::Part
+        } else if self.places.is_some() {
+            Step::Done
         } else {
-            if self.places.is_some() {
-                Step::Done
-            } else {
-                Step::End
-            }
+            Step::End
         };
     }
 }
