@@ -2,11 +2,10 @@
 //! concern every physical table.
 
 use super::describe::{Item, items};
-use super::dress::Shows;
 use super::map::Placement;
 use super::mention;
 use super::refused::Refused;
-use super::shape::{Act, Shape, TableRef};
+use super::shape::{Act, Shape};
 use crate::sql::Dialect;
 
 /// Statements longer than this are not read.
@@ -116,27 +115,13 @@ pub(super) fn define(
             "a definition that names another sharded or global table",
         ));
     }
-    Ok(Some(Shape {
-        act: Act::Define,
-        refs: vec![TableRef {
-            table: of,
-            name: name.place.clone(),
-            schema: schema_item.map(|schema| schema.place.clone()),
-            has_alias: true,
-            may_have_alias: false,
-            is_outer: true,
-            is_optional: false,
-        }],
-        facts: Vec::new(),
-        qualifiers: Vec::new(),
-        rows: None,
-        row_places: Vec::new(),
-        names_unsharded: false,
-        names_global: false,
-        obstacle: None,
-        limit: None,
-        shows: Shows::Data,
-    }))
+    let schema = schema_item.map(|schema| schema.place.clone());
+    Ok(Some(Shape::about(
+        Act::Define,
+        of,
+        name.place.clone(),
+        schema,
+    )))
 }
 
 /// What must not be done to the tables one by one, or not at all.

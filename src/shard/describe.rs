@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::dress::Shows;
 use super::map::Placement;
-use super::shape::{Act, Shape, TableRef};
+use super::shape::{Act, Shape};
 use crate::sql::{self, Dialect, Tok};
 
 /// One word or name, or a sign.
@@ -99,25 +99,8 @@ pub(super) fn describe(
         Some(schema) => placement.table(&schema.name, &name.name),
         None => placement.table(schema?, &name.name),
     }?;
-    Some(Shape {
-        act: Act::Describe,
-        refs: vec![TableRef {
-            table: of,
-            name: name.place.clone(),
-            schema: schema_item.map(|schema| schema.place.clone()),
-            has_alias: true,
-            may_have_alias: false,
-            is_outer: true,
-            is_optional: false,
-        }],
-        facts: Vec::new(),
-        qualifiers: Vec::new(),
-        rows: None,
-        row_places: Vec::new(),
-        names_unsharded: false,
-        names_global: false,
-        obstacle: None,
-        limit: None,
-        shows,
-    })
+    let schema = schema_item.map(|schema| schema.place.clone());
+    let mut shape = Shape::about(Act::Describe, of, name.place.clone(), schema);
+    shape.shows = shows;
+    Some(shape)
 }

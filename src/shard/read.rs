@@ -9,7 +9,6 @@ use sqlparser::ast::{
 };
 
 use super::columns::Columns;
-use super::dress::Shows;
 use super::map::Placement;
 use super::names::{Meaning, Scope, Visible, find, idents, name_bytes};
 use super::refused::Refused;
@@ -67,19 +66,7 @@ impl<'a> Reader<'a> {
             seen: BTreeSet::new(),
             queries: 0,
             inserted: None,
-            shape: Shape {
-                act: Act::Read,
-                refs: Vec::new(),
-                facts: Vec::new(),
-                qualifiers: Vec::new(),
-                rows: None,
-                row_places: Vec::new(),
-                names_unsharded: false,
-                names_global: false,
-                obstacle: None,
-                limit: None,
-                shows: Shows::Data,
-            },
+            shape: Shape::new(Act::Read),
         }
     }
 

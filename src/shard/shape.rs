@@ -75,6 +75,43 @@ pub struct Fact {
 }
 
 impl Shape {
+    /// One that names no table yet.
+    pub(super) fn new(act: Act) -> Self {
+        Self {
+            act,
+            refs: Vec::new(),
+            facts: Vec::new(),
+            qualifiers: Vec::new(),
+            rows: None,
+            row_places: Vec::new(),
+            names_unsharded: false,
+            names_global: false,
+            obstacle: None,
+            limit: None,
+            shows: Shows::Data,
+        }
+    }
+
+    /// One about a table as such: no row of it is chosen, and no name stands for it.
+    pub(super) fn about(
+        act: Act,
+        table: usize,
+        name: Range<usize>,
+        schema: Option<Range<usize>>,
+    ) -> Self {
+        let mut shape = Self::new(act);
+        shape.refs.push(TableRef {
+            table,
+            name,
+            schema,
+            has_alias: true,
+            may_have_alias: false,
+            is_outer: true,
+            is_optional: false,
+        });
+        shape
+    }
+
     /// It is an INSERT that names no columns, of a table whose columns are not known.
     #[must_use]
     pub fn is_unlisted(&self) -> bool {
