@@ -137,7 +137,8 @@ mod own_bed {
             (
                 "RENAME TABLE beats.heartbeat TO beats.other".to_owned(),
                 "RENAME TABLE beats.other TO beats.heartbeat",
-                "heartbeat",
+                // Of the primary's, or of the replica's own when that is asked first.
+                "doesn't exist",
             ),
         ] {
             drop(beats.take());
