@@ -6,7 +6,7 @@
 
 use super::sync::Said;
 use super::{Access, Cx, Fault, InsertId, Link, Output, Outputs, Phase, Role, Session};
-use crate::wire::Status;
+use crate::wire::{Packets, Reader, Status};
 
 /// What ties a connection to its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,25 +285,18 @@ pub(super) fn close_statement(role: Role, id: u32, out: &mut Outputs) {
     });
 }
 
-/// The payloads of the packets that these bytes are; `None` where the last one is not whole.
-pub(super) fn packets(bytes: &[u8]) -> Option<Vec<&[u8]>> {
-    use crate::wire::Header;
-    let mut packets = Vec::new();
-    let mut rest = bytes;
-    while let Some(header) = Header::parse(rest) {
-        packets.push(rest.get(4..4 + header.len)?);
-        rest = rest.get(4 + header.len..)?;
+/// The last row in a whole answer: the last packet but one.
+pub(super) fn row_before_end(answer: &[u8]) -> Option<&[u8]> {
+    let mut last = [None; 2];
+    for (_, payload) in Packets::new(answer) {
+        last = [last[1], Some(payload)];
     }
-    Some(packets)
+    last[0]
 }
 
 /// The values of the last row of a text result.
 pub(super) fn last_row(answer: &[u8]) -> Option<Vec<&[u8]>> {
-    use crate::wire::Reader;
-    let packets = packets(answer)?;
-    // The count, definitions, an EOF where the connection has them, the row, the end.
-    let row = packets.get(packets.len().checked_sub(2)?)?;
-    let mut reader = Reader::new("row", row);
+    let mut reader = Reader::new("row", row_before_end(answer)?);
     let mut values = Vec::new();
     while reader.remaining() > 0 {
         values.push(reader.lenenc_bytes("value").ok()?);

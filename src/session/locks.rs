@@ -2,7 +2,7 @@
 //! no answer is to be had it counts as taken, which keeps the connection for nothing, but never gives one back with a lock on it.
 
 use super::Outcome;
-use super::hold::packets;
+use super::hold::row_before_end;
 use crate::sql::{LockName, LockUse};
 use crate::wire::Status;
 
@@ -69,11 +69,7 @@ impl LockReply {
         if !is_one || self.is_too_long {
             return LockAnswer::Unknown;
         }
-        let row = packets(&self.bytes).and_then(|mut packets| {
-            packets.pop();
-            packets.pop()
-        });
-        match (row, self.is_binary) {
+        match (row_before_end(&self.bytes), self.is_binary) {
             (Some([0xfb] | [1, b'0']), false) => LockAnswer::NotDone,
             (Some([1, b'1']), false) => LockAnswer::Done,
             // The first two bits of the map of NULLs stand for nothing.
