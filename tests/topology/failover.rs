@@ -46,12 +46,7 @@ mod own_bed {
         }
         load.goes_on(200);
         let account = load.end();
-        assert!(
-            account.errors.is_empty(),
-            "{:?}\n{}",
-            account.errors,
-            stage.atlas.log()
-        );
+        account.assert_no_errors(&stage.atlas);
         assert_eq!(account.connections, habits.len());
     }
 
@@ -132,7 +127,7 @@ mod own_bed {
             stage.wait_figure("serving", Node::Replica1, "1");
         }
         let account = load.end();
-        assert!(account.errors.is_empty(), "{:?}", account.errors);
+        account.assert_no_errors(&stage.atlas);
     }
 
     #[test]

@@ -126,12 +126,7 @@ mod own_bed {
             eprintln!("moved to {}: noticed after {noticed:?}", new.name());
         }
         let account = load.end();
-        assert!(
-            account.errors.is_empty(),
-            "{:?}\n{}",
-            account.errors,
-            stage.atlas.log()
-        );
+        account.assert_no_errors(&stage.atlas);
         assert_eq!(account.connections, habits.len(), "sessions were kept");
         bed.wait_for(Node::Replica2, &[Node::Primary, Node::Replica1]);
         account.assert_written(bed, &GROUP);

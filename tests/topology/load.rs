@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::common::{Bed, Login, Node, Param, Wire};
+use crate::common::{Atlas, Bed, Login, Node, Param, Wire};
 
 /// What one client was told.
 #[derive(Default)]
@@ -99,6 +99,11 @@ impl Load {
 }
 
 impl Account {
+    /// No client was told of an error.
+    pub fn assert_no_errors(&self, atlas: &Atlas) {
+        assert!(self.errors.is_empty(), "{:?}\n{}", self.errors, atlas.log());
+    }
+
     /// Every server has exactly what clients were told that it was written.
     pub fn assert_written(&self, bed: &Bed, nodes: &[Node]) {
         for node in nodes {

@@ -51,12 +51,7 @@ mod own_bed {
             kind.name(),
             account.written.len()
         );
-        assert!(
-            account.errors.is_empty(),
-            "{:?}\n{}",
-            account.errors,
-            stage.atlas.log()
-        );
+        account.assert_no_errors(&stage.atlas);
         assert_eq!(account.connections, WRITERS.len(), "sessions were kept");
         let primary = GROUP[count % 3];
         let others = GROUP
