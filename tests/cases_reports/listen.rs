@@ -9,21 +9,24 @@ use ::atlas::wire::Capabilities;
 use super::common::{Atlas, Bed, Kind, Login, Node, Refused, Wire, config_for, eventually};
 use super::stage::Stage;
 
-/// Everything that is said to one who says nothing, up to the close.
+/// What is said to one who says nothing: the beginning of a greeting, or everything up to the close.
 fn told(address: SocketAddr) -> Vec<u8> {
     let mut socket = TcpStream::connect(address).expect("connect");
     socket
-        .set_read_timeout(Some(Duration::from_millis(500)))
+        .set_read_timeout(Some(Duration::from_secs(10)))
         .expect("timeout");
-    let mut bytes = Vec::new();
-    match socket.read_to_end(&mut bytes) {
-        Ok(_) => bytes,
-        // A greeting, which waits for an answer. A refusal does not.
-        Err(error) if error.kind() == ErrorKind::WouldBlock && bytes.get(4) == Some(&10) => bytes,
-        // The close may arrive as a reset, behind the packet.
-        Err(error) if error.kind() == ErrorKind::ConnectionReset => bytes,
-        Err(error) => panic!("{error} behind {}", bytes.escape_ascii()),
+    let (mut bytes, mut piece) = (Vec::new(), [0; 1024]);
+    // A greeting waits for an answer. A refusal does not.
+    while bytes.get(4) != Some(&10) {
+        match socket.read(&mut piece) {
+            Ok(0) => break,
+            Ok(n) => bytes.extend_from_slice(&piece[..n]),
+            // The close may arrive as a reset, behind the packet.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) => panic!("{error} behind {}", bytes.escape_ascii()),
+        }
     }
+    bytes
 }
 
 /// A refusal before the greeting: one ERR packet with sequence id 0 and no SQL state.
