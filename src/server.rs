@@ -100,8 +100,8 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     } else {
         Inherited::default()
     };
-    let upgrade = handover::listen(&upgrade_path, &mut inherited)?;
     let doors = Doors::default();
+    let upgrade = handover::listen(&upgrade_path, &mut inherited, &doors)?;
     let mut passed = given::Sockets::from_environment()?;
     let bound = sockets::clients(&config, count, &mut passed, &mut inherited, &doors)?;
     let mut single = |purpose, address: Option<SocketAddr>| {

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use self::line::Line;
 use super::{Desk, notify, stop};
 use crate::config::ServerConfig;
-use crate::worker::{Manner, Message, Readiness, Shared};
+use crate::worker::{Doors, Manner, Message, Readiness, Shared};
 
 const TAKE_OVER: &str = "take over 1";
 const UPGRADE: &str = "upgrade 1";
@@ -128,28 +128,37 @@ fn receive(line: &Line) -> io::Result<Vec<(String, OwnedFd)>> {
 }
 
 /// The socket on which this process is asked for its sockets: taken over, or bound. None where that is not possible, which makes an
-/// upgrade impossible, and nothing else.
+/// upgrade impossible, and nothing else. `doors` get a copy of it for the next process, before there are clients that could
+/// take the last descriptor.
 ///
 /// # Errors
-/// Another process serves with this configuration.
-pub fn listen(path: &Path, inherited: &mut Inherited) -> io::Result<Option<OwnedFd>> {
-    if let Some(socket) = inherited.take(OWN_LABEL).pop() {
-        return Ok(Some(socket));
-    }
-    match line::listen(path) {
-        Ok(listener) => Ok(Some(listener)),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(io::Error::other(format!(
-            "another process serves already, and listens at {}: stop it, or take over from it with `atlas run --take-over`",
-            path.display()
-        ))),
-        Err(error) => {
-            log::warn!(
-                "no upgrade without loss: cannot listen at {} (server.upgrade_socket): {error}",
-                path.display()
-            );
-            Ok(None)
-        }
-    }
+/// Another process serves with this configuration, or there are no more descriptors.
+pub fn listen(
+    path: &Path,
+    inherited: &mut Inherited,
+    doors: &Doors,
+) -> io::Result<Option<OwnedFd>> {
+    let listener = match inherited.take(OWN_LABEL).pop() {
+        Some(socket) => socket,
+        None => match line::listen(path) {
+            Ok(listener) => listener,
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                return Err(io::Error::other(format!(
+                    "another process serves already, and listens at {}: stop it, or take over from it with `atlas run --take-over`",
+                    path.display()
+                )));
+            }
+            Err(error) => {
+                log::warn!(
+                    "no upgrade without loss: cannot listen at {} (server.upgrade_socket): {error}",
+                    path.display()
+                );
+                return Ok(None);
+            }
+        },
+    };
+    doors.add(OWN_LABEL.to_owned(), listener.try_clone()?);
+    Ok(Some(listener))
 }
 
 /// Who can be taken over from.
@@ -168,10 +177,8 @@ pub struct Incumbent {
 /// Starts the thread that gives the sockets to whoever takes over.
 ///
 /// # Errors
-/// The thread could not be made, or there are no more descriptors.
+/// The thread could not be made.
 pub fn start(incumbent: Incumbent) -> io::Result<()> {
-    let copy = incumbent.listener.try_clone()?;
-    incumbent.shared.doors.add(OWN_LABEL.to_owned(), copy);
     std::thread::Builder::new()
         .name("upgrade".to_owned())
         .spawn(move || incumbent.run())?;
