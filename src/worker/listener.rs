@@ -31,6 +31,8 @@ pub struct Listener {
     kind: Kind,
     /// Whoever waits in its queue is somebody else's when this process ends.
     outlives: bool,
+    /// Whether it waits for descriptors: a timer looks then, not everybody who comes.
+    rests: bool,
 }
 
 #[derive(Debug)]
@@ -75,6 +77,7 @@ impl Listener {
         Self {
             kind,
             outlives: false,
+            rests: false,
         }
     }
 
@@ -123,37 +126,57 @@ impl Worker {
             let Some(listener) = self.listeners.get(place) else {
                 return false;
             };
+            if listener.rests {
+                return false;
+            }
             match listener.accept() {
-                Ok((socket, peer)) => self.admit(socket, peer),
+                Ok((socket, peer)) if self.shared.spare.is_there() => self.admit(socket, peer),
+                Ok((socket, _)) => {
+                    self.turn_away(socket, &Fault::TooManyClients);
+                    self.shared.spare.replace();
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
                 Err(error)
                     if matches!(
                         error.kind(),
                         ErrorKind::Interrupted | ErrorKind::ConnectionAborted
                     ) => {}
-                Err(error)
-                    if error.raw_os_error() == Some(libc::EMFILE) && self.spare.is_some() =>
-                {
+                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
                     // Whoever waits is told instead of being left in the queue.
-                    self.spare = None;
-                    let turned = listener.accept().map(|(socket, _)| {
+                    let turned = self.shared.spare.lend(|| {
+                        let (socket, _) = listener.accept()?;
                         self.turn_away(socket, &Fault::TooManyClients);
+                        Ok(())
                     });
-                    self.spare = spare();
-                    if turned.is_err() {
-                        return false;
+                    match turned {
+                        Ok(()) => {}
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                        Err(error) => return self.rest_from_accepting(place, &error),
                     }
                 }
-                Err(error) => {
-                    // Out of descriptors or memory: those that wait keep their place in the queue meanwhile.
-                    log::warn!("cannot accept clients for now: {error}");
-                    self.timers
-                        .add(Instant::now() + PAUSE, Timer::Accept(place));
-                    return false;
-                }
+                Err(error) => return self.rest_from_accepting(place, &error),
             }
         }
         true
+    }
+
+    /// Out of descriptors or memory: those that wait keep their place in the queue meanwhile.
+    fn rest_from_accepting(&mut self, place: usize, error: &io::Error) -> bool {
+        log::warn!("cannot accept clients for now: {error}");
+        if let Some(listener) = self.listeners.get_mut(place) {
+            listener.rests = true;
+        }
+        self.timers
+            .add(Instant::now() + PAUSE, Timer::Accept(place));
+        false
+    }
+
+    /// The end of such a rest.
+    pub(super) fn accept_again(&mut self, place: usize) {
+        if let Some(listener) = self.listeners.get_mut(place) {
+            listener.rests = false;
+        }
+        self.accept_on(place);
     }
 
     fn admit(&mut self, socket: Socket, peer: Peer) {
@@ -202,9 +225,4 @@ impl Worker {
         self.count(&[Done::TurnedAway(fault.code().0)]);
         log::debug!("turned a client away: {fault}");
     }
-}
-
-/// A descriptor in reserve.
-pub(super) fn spare() -> Option<std::fs::File> {
-    std::fs::File::open("/dev/null").ok()
 }

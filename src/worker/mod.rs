@@ -37,6 +37,7 @@ mod rest;
 mod shared;
 mod side;
 mod slots;
+mod spare;
 mod stages;
 mod sys;
 mod timer;
@@ -59,6 +60,7 @@ pub use meter::{CLASSES, Classes, Counts, Meter};
 pub use notices::{Notice, Notices};
 pub use shared::Shared;
 pub use slots::Key;
+pub use spare::Spare;
 pub use sys::{allowed_cores, pin_to, raise_descriptor_limit};
 pub use token::Target;
 
@@ -134,8 +136,6 @@ pub struct Worker {
     client_count: u32,
     /// Turns of the loop, of which some are measured.
     turns: u32,
-    /// A descriptor to give up when there are no more, so that a client can be told.
-    spare: Option<std::fs::File>,
     drain: Option<Drain>,
     stopped: bool,
 }
@@ -222,7 +222,6 @@ impl Worker {
             deferred: VecDeque::new(),
             client_count: 0,
             turns: 0,
-            spare: listener::spare(),
             drain: None,
             stopped: false,
         })
@@ -474,7 +473,7 @@ impl Worker {
                     self.end_rests();
                     self.timers.add(now + SWEEP, Timer::Sweep);
                 }
-                Timer::Accept(place) => self.accept_on(place),
+                Timer::Accept(place) => self.accept_again(place),
                 Timer::Drain => self.drain_tick(),
             }
             self.settle_deferred();

@@ -1,4 +1,5 @@
-//! What all workers and control see: published values and counters. No locks but those of `gate` and of failed log-ins.
+//! What all workers and control see: published values and counters. No locks but those of `gate`, of failed log-ins and of a
+//! process without descriptors.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use super::live::Live;
 use super::mailbox::{Mailbox, Message};
 use super::meter::Meter;
 use super::notices::Notices;
+use super::spare::Spare;
 use crate::auth::Failures;
 use crate::pool::Offer;
 
@@ -42,6 +44,8 @@ pub struct Shared {
     pub notices: Notices,
     /// The listening sockets.
     pub doors: Doors,
+    /// What is left to tell a client that there are no descriptors.
+    pub spare: Spare,
     /// Whether this instance wants clients.
     pub condition: Condition,
 }
@@ -64,6 +68,7 @@ impl Shared {
             mailboxes,
             notices: Notices::default(),
             doors: Doors::default(),
+            spare: Spare::default(),
             condition: Condition::default(),
         }
     }
