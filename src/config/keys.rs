@@ -137,7 +137,7 @@ pub const KEYS: &[Key] = &[
     key("tables.multi_shard_writes", r#""deny""#, AsDefault, "writes to several shards: `deny` or `xa`"),
 
     key("sharding.global_tables", "[]", Yes, "tables present in every group; `\"auto\"`, to find them, is not known yet"),
-    key("sharding.fan_out", "4", No, "shards that one statement asks at a time"),
+    key("sharding.fan_out", "4", Yes, "shards that one statement asks at a time"),
     key("sharding.merge_rows", "10000", No, "bound of offset + limit for a merged statement"),
     key("sharding.merge_memory", r#""64MiB""#, Yes, "rows of one statement that may be collected from several shards"),
 

@@ -105,7 +105,7 @@ fn the_full_file_loads() {
     for key in [
         "tables[0].id",
         "rules",
-        "sharding.fan_out",
+        "sharding.merge_rows",
         "users[0].labels",
     ] {
         assert!(

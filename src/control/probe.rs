@@ -15,7 +15,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
 use std::time::{Duration, Instant};
 
 use self::connection::{Connection, Findings, Questions, Target};

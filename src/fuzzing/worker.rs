@@ -401,6 +401,8 @@ impl Worker {
                 Output::Denied => assert!(self.session.denial().is_some()),
                 Output::LoggedIn(account) => assert!(account < SNAPSHOT.accounts.len()),
                 Output::Unseen => {}
+                // No table is sharded here.
+                Output::BeginLeg { .. } | Output::EndLeg(_) | Output::EndLegs => unreachable!(),
                 Output::CloseClient => assert!(self.session.is_closed()),
                 Output::Kill { .. } => self.kill_asked = true,
             }

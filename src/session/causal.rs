@@ -22,7 +22,7 @@ const NAME: usize = 80;
 const LATE: Duration = Duration::from_secs(1);
 
 /// What a session wrote that its reads are to see.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Writes {
     groups: Vec<Group>,
     /// A statement failed that may have written all the same, which no server told of yet.
@@ -31,7 +31,7 @@ pub(super) struct Writes {
     late_until: Option<Duration>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Group {
     /// Nothing for the account's own.
     index: Option<usize>,
@@ -45,7 +45,7 @@ struct Group {
 }
 
 /// A run of transactions: of one server and tag on MySQL, the last one of a domain on MariaDB.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Source {
     name: Vec<u8>,
     first: u64,

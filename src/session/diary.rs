@@ -78,6 +78,8 @@ pub(super) struct Diary {
     pub(super) marks: Vec<Mark>,
     /// The pins that have marks.
     noted: Pins,
+    /// The session asks one shard for another session, which counts its statements: they are in their group and name what is there.
+    pub(super) is_leg: bool,
 }
 
 impl Diary {
@@ -97,7 +99,9 @@ impl Diary {
             self.since = cx.now;
             self.acquired = cx.now;
             self.head.set(text);
-            self.digest = cx.texts.digests.begin(cx.now, text, dialect);
+            if !self.is_leg {
+                self.digest = cx.texts.digests.begin(cx.now, text, dialect);
+            }
         }
     }
 
@@ -118,6 +122,14 @@ impl Session {
     /// A connection has come at last, of which `on_backend_ready` tells next.
     pub fn note_acquired(&mut self, now: Duration) {
         self.diary.acquire(now);
+    }
+
+    /// A statement that several shards were asked is over.
+    pub(super) fn count_digest(&mut self, cx: &mut Cx<'_>, failed: bool) {
+        let took = cx.now.saturating_sub(self.diary.since);
+        if let Some(digest) = self.diary.digest.take() {
+            cx.texts.digests.end(digest, took, failed);
+        }
     }
 
     /// The reply has come to its end: tells of the statement.

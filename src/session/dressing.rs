@@ -16,6 +16,9 @@ impl Session {
         kind: Kind,
         traits: Traits,
     ) -> bool {
+        if self.diary.is_leg {
+            return self.dress.is_some();
+        }
         self.dress = None;
         let Some(placement) = &cx.snapshot.placement else {
             return false;

@@ -59,6 +59,7 @@ impl Session {
                 }
             }
         }
+        self.legs = None;
         self.phase = Phase::Closed;
     }
 }

@@ -143,6 +143,18 @@ pub enum Output {
     },
     /// The primary has refused a statement because it is read-only: whether it still is the primary is to be looked at.
     PrimaryIsReadOnly,
+    /// Begin another session for this one, [`super::Session::for_leg`], and say these bytes of the arena to it as its client would. What it
+    /// answers is for [`super::Session::on_leg`].
+    BeginLeg {
+        /// Its number, one more than that of the last.
+        leg: usize,
+        /// Bytes of the arena.
+        range: Range<usize>,
+    },
+    /// End one of these, as if its client had gone.
+    EndLeg(usize),
+    /// End all that are left: the next begins with 0.
+    EndLegs,
     /// Send what is queued, then close the client's socket.
     CloseClient,
     /// Kill another client of this instance, or its statement; answered by `kill_done`.

@@ -225,7 +225,7 @@ impl Session {
     fn start_auth(&self, cx: &Cx<'_>, login: &mut Login) -> ServerAuth {
         login.account = cx.snapshot.account(&login.user).filter(|index| {
             let networks = &cx.snapshot.accounts[*index].networks;
-            match self.peer {
+            match self.identity.peer {
                 Peer::Ip(ip) => networks.allows(ip),
                 Peer::Local => true,
             }
@@ -272,7 +272,8 @@ impl Session {
                 is_guess,
                 ..
             }) => {
-                let text = access_denied_text(&login.user, &self.peer.to_string(), using_password);
+                let peer = self.identity.peer.to_string();
+                let text = access_denied_text(&login.user, &peer, using_password);
                 if !is_guess {
                     return self.refuse_and_close(&Fault::AccessDenied(text), seq, out);
                 }
@@ -468,7 +469,7 @@ impl Session {
         self.last_route = None;
         self.moved_to = None;
         self.moved_by = None;
-        self.begun.clear();
+        self.begun = Box::default();
         self.is_to_begin = false;
         self.insert_id = InsertId::Known(0);
         self.numbers = super::Numbers::FRESH;

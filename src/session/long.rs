@@ -37,7 +37,7 @@ impl Session {
                     Err(fault) => Err(fault),
                 };
                 match home {
-                    Ok(true) => self.begun.clear(),
+                    Ok(true) => self.begun = Box::default(),
                     Ok(false) => return 0,
                     Err(fault) => return self.refuse_front(front, &fault, out),
                 }

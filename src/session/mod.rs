@@ -22,11 +22,13 @@ mod digests;
 mod dressing;
 mod ending;
 mod expect;
+mod fan;
 mod fault;
 mod history;
 mod hold;
 mod io;
 mod known;
+mod legs;
 mod local;
 mod locks;
 mod login;
@@ -67,6 +69,7 @@ pub use expect::{BadReply, Beginning, Expect, Outcome, TrackEvent, Walk};
 pub use fault::Fault;
 pub use io::{Access, Ask, Done, Lend, NoLender, Output, Outputs, Parting};
 pub use known::Known;
+pub use legs::Heed;
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
 use parts::{Attempt, Identity, InsertId, Last, Link, Numbers, Reply, Running, Upload, What};
@@ -123,7 +126,6 @@ pub const COMMAND_WHOLE_MAX: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct Session {
     id: u32,
-    peer: Peer,
     phase: Phase,
     capabilities: Capabilities,
     identity: Box<Identity>,
@@ -184,7 +186,7 @@ pub struct Session {
     /// Its connections have been in another group: questions about earlier statements are not simply asked of the one at hand.
     has_moved: bool,
     /// The statement that began the transaction, as long as nothing has been done in it.
-    begun: Vec<u8>,
+    begun: Box<[u8]>,
     /// The client is in a transaction that is not begun on any server yet.
     is_to_begin: bool,
     /// The command at the front is asked of several shards.
@@ -201,6 +203,8 @@ pub struct Session {
     dress: Option<Box<Dress>>,
     /// The same for what SHOW WARNINGS tells of the statement before.
     warned_dress: Option<Box<Dress>>,
+    /// A command is asked of several shards, each by a session of its own, which `diary.is_leg` is true of.
+    legs: Option<Box<legs::Legs>>,
 }
 
 #[derive(Debug)]
@@ -218,18 +222,28 @@ impl Session {
     pub fn new(id: u32, peer: Peer, cx: &mut Cx<'_>, out: &mut Outputs) -> Self {
         let nonce = (cx.nonce)();
         let facts = &cx.offer.facts;
-        let fresh_status = facts
+        let identity = Identity::of(peer, nonce);
+        let status = facts
             .status
             .intersection(Status::AUTOCOMMIT | Status::NO_BACKSLASH_ESCAPES);
-        let mut session = Self {
+        let server = (facts.server(), facts.version_number());
+        let mut session = Self::fresh(id, identity, status, server);
+        session.diary = diary::Diary::begun(cx.now);
+        session.begin(cx, out);
+        session
+    }
+
+    fn fresh(
+        id: u32,
+        identity: Identity,
+        fresh_status: Status,
+        (server, version): (Server, u32),
+    ) -> Self {
+        Self {
             id,
-            peer,
             phase: Phase::Login(Box::new(login::Login::new())),
             capabilities: Capabilities::NONE,
-            identity: Box::new(Identity {
-                nonce,
-                ..Identity::default()
-            }),
+            identity: Box::new(identity),
             account: 0,
             links: Default::default(),
             state: state::State::default(),
@@ -238,8 +252,8 @@ impl Session {
             fresh_status,
             is_in_doubt: false,
             status_is_known: false,
-            server: facts.server(),
-            version: facts.version_number(),
+            server,
+            version,
             last: None,
             last_rows: None,
             warned: None,
@@ -252,7 +266,7 @@ impl Session {
             killing: None,
             preparing: None,
             attempt: Attempt::default(),
-            diary: diary::Diary::begun(cx.now),
+            diary: diary::Diary::default(),
             insert_id: InsertId::Known(0),
             numbers: Numbers::FRESH,
             kept_warnings: None,
@@ -266,7 +280,7 @@ impl Session {
             moved_to: None,
             moved_by: None,
             has_moved: false,
-            begun: Vec::new(),
+            begun: Box::default(),
             is_to_begin: false,
             scatter: None,
             series: None,
@@ -275,9 +289,8 @@ impl Session {
             seen_late: None,
             dress: None,
             warned_dress: None,
-        };
-        session.begin(cx, out);
-        session
+            legs: None,
+        }
     }
 
     /// Whether log-in is over.
@@ -289,7 +302,7 @@ impl Session {
     /// Where the client comes from: what its balancer said, where there is one.
     #[must_use]
     pub fn peer(&self) -> Peer {
-        self.peer
+        self.identity.peer
     }
 
     /// Whether the session is over.
@@ -329,7 +342,8 @@ impl Session {
             Phase::Login(login) => !login.awaits_client(),
             Phase::Command => false,
         };
-        if is_over || self.waiting.is_some() || self.sync.is_some() || self.killing.is_some() {
+        let is_busy = self.waiting.is_some() || self.sync.is_some() || self.killing.is_some();
+        if is_over || is_busy || self.legs.is_some() {
             return Wants::Nothing;
         }
         match (&self.upload, &self.reply) {

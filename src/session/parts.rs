@@ -24,14 +24,29 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// What the client's log-in packet said, as far as server connections repeat it.
-#[derive(Debug, Default)]
+/// Where the client comes from and what its log-in packet said, as far as server connections repeat it.
+#[derive(Debug, Clone)]
 pub(super) struct Identity {
+    pub(super) peer: Peer,
     pub(super) user: Vec<u8>,
     pub(super) max_packet: u32,
     pub(super) charset: u16,
     pub(super) attributes: Box<[u8]>,
     pub(super) nonce: [u8; 20],
+}
+
+impl Identity {
+    /// That of a client from which nothing has come yet, and the nonce that it is told.
+    pub(super) fn of(peer: Peer, nonce: [u8; 20]) -> Self {
+        Self {
+            peer,
+            user: Vec::new(),
+            max_packet: 0,
+            charset: 0,
+            attributes: Box::default(),
+            nonce,
+        }
+    }
 }
 
 /// One of a session's two places for server connections.

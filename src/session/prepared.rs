@@ -177,6 +177,7 @@ impl Session {
         };
         let id = named.id;
         match self.execute_where(cx, id, &front, out) {
+            Ok(true) if self.legs.is_some() => return front.total(),
             Ok(true) => {}
             Ok(false) => return 0,
             Err(fault) => return self.refuse_front(front, &fault, out),
@@ -449,7 +450,7 @@ impl Session {
 
 impl Prepared {
     /// The client sent its parameter types; they are kept when they are new.
-    fn note_types(&mut self, types: &[u8]) {
+    pub(super) fn note_types(&mut self, types: &[u8]) {
         if self.types.as_deref() != Some(types) {
             self.types = Some(types.into());
         }

@@ -53,7 +53,7 @@ impl Session {
     pub(super) fn was_reset(&mut self) {
         use crate::sql::Charset;
         self.statements.reset();
-        self.begun.clear();
+        self.begun = Box::default();
         self.is_to_begin = false;
         self.last = None;
         self.last_rows = None;

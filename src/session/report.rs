@@ -63,6 +63,7 @@ impl Session {
         let doing = match &self.phase {
             Phase::Login(_) => "log-in",
             Phase::Closed => "closing",
+            Phase::Command if self.legs.is_some() => "asking shards",
             Phase::Command if self.sync.is_some() => "bringing state",
             Phase::Command if self.waiting.is_some() => "waiting for a connection",
             Phase::Command if self.upload.is_some() => "sending",
@@ -73,7 +74,7 @@ impl Session {
         Report {
             id: self.id,
             user: self.identity.user.clone(),
-            peer: self.peer,
+            peer: self.identity.peer,
             account: matches!(self.phase, Phase::Command).then_some(self.account),
             schema: self.state.schema().map(<[u8]>::to_vec),
             doing,

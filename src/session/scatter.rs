@@ -1,4 +1,5 @@
-//! A read whose rows are on several shards: each is asked in turn, and their rows are sent to the client one shard's behind the other's.
+//! A read whose rows are on several shards, of a session that needs its own connection for it (in a transaction, with something pinned):
+//! each shard is asked in turn over that one. Other sessions ask several shards at a time, see `legs`.
 //!
 //! The answers are collected as those to what Atlas itself says, and nothing is sent before the last is there: a shard that fails makes
 //! the whole fail, and one that could not be asked can be asked again. What is collected has a limit (`sharding.merge_memory`).
@@ -136,6 +137,17 @@ impl Scatter {
     }
 }
 
+/// A statement that is asked of several shards means the same on each.
+///
+/// # Errors
+/// It does not.
+pub(super) fn check_read(kind: Kind, traits: Traits) -> Result<(), Fault> {
+    if kind != Kind::Read || traits.intersects(ONE_SERVER) {
+        return Err(Fault::Sharded(Refused::ONE_SERVER));
+    }
+    Ok(())
+}
+
 impl Session {
     /// Begins to ask several shards.
     ///
@@ -143,6 +155,7 @@ impl Session {
     /// The statement cannot be asked of several.
     pub(super) fn begin_scatter(
         &mut self,
+        cx: &Cx<'_>,
         legs: Vec<Leg>,
         limit: Option<u64>,
         statement: &Statement<'_>,
@@ -152,8 +165,9 @@ impl Session {
         if is_spread && self.is_in_transaction() {
             return Err(Fault::OtherGroupInTransaction);
         }
-        if statement.kind != Kind::Read || statement.traits.intersects(ONE_SERVER) {
-            return Err(Fault::Sharded(Refused::ONE_SERVER));
+        check_read(statement.kind, statement.traits)?;
+        if self.may_fan_out() {
+            return self.spread(cx, legs, limit);
         }
         self.scatter = Some(Box::new(Scatter {
             legs,
@@ -173,7 +187,7 @@ impl Session {
         self.scatter.is_some() && self.is_syncing(role)
     }
 
-    /// Asks the next shard, or answers the client when all have answered; true then.
+    /// Asks the next shard, or answers the client when all have answered; true then, and when their sessions see to the rest.
     ///
     /// # Errors
     /// A shard cannot be asked.
@@ -184,6 +198,10 @@ impl Session {
         statement: &Statement<'_>,
         out: &mut Outputs,
     ) -> Result<bool, Fault> {
+        if self.legs.is_some() {
+            self.ask_shards(cx, sql, statement, out);
+            return Ok(true);
+        }
         let leg = self.scatter.as_ref().and_then(|scatter| scatter.next());
         let Some(leg) = leg.cloned() else {
             self.end_scatter(out);
@@ -219,22 +237,27 @@ impl Session {
         let (capabilities, status) = (self.capabilities, self.status);
         if let Some(scatter) = self.scatter.take() {
             out.client(|buffer| scatter.write(buffer, status, capabilities));
-            self.numbers.row_count = Some(-1);
-            self.numbers.found_rows = Some(scatter.rows);
-            self.last = None;
-            self.last_rows = None;
-            self.kept_warnings = None;
-            // They were given by several servers, none of which can show them all.
-            self.warned = (scatter.warnings > 0).then_some(Last {
-                role: Role::Primary,
-                serial: 0,
-                holds: false,
-                warnings: scatter.warnings,
-                lost: true,
-            });
+            self.note_spread(Some(scatter.rows), scatter.warnings);
         }
         self.attempt = Attempt::default();
         self.give_back(out);
+    }
+
+    /// A statement was answered from several servers: nobody else knows what questions about it ask.
+    pub(super) fn note_spread(&mut self, rows: Option<u64>, warnings: u16) {
+        self.numbers.row_count = Some(-1);
+        self.numbers.found_rows = rows;
+        self.last = None;
+        self.last_rows = None;
+        self.kept_warnings = None;
+        // They were given by several servers, none of which can show them all.
+        self.warned = (warnings > 0).then_some(Last {
+            role: Role::Primary,
+            serial: 0,
+            holds: false,
+            warnings,
+            lost: true,
+        });
     }
 
     /// A shard has answered.

@@ -122,7 +122,7 @@ impl Session {
         let places = parts.iter().map(place).collect();
         if self.is_to_begin {
             self.is_to_begin = false;
-            self.begun.clear();
+            self.begun = Box::default();
         }
         self.series = Some(Box::new(Series {
             parts,

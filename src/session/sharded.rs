@@ -69,7 +69,12 @@ impl Session {
         kind: Kind,
         d: &Dialect,
     ) -> Result<Option<&'c Arc<Placement>>, Fault> {
-        let Some(placement) = &cx.snapshot.placement else {
+        let Some(placement) = cx
+            .snapshot
+            .placement
+            .as_ref()
+            .filter(|_| !self.diary.is_leg)
+        else {
             return Ok(None);
         };
         if !placement.words().occur_in(sql) {
@@ -100,7 +105,7 @@ impl Session {
     /// The head of a text too long to be looked at whole names a sharded table.
     pub(super) fn check_head(&self, cx: &Cx<'_>, head: &[u8]) -> Result<(), Fault> {
         match &cx.snapshot.placement {
-            Some(placement) if placement.words().occur_in(head) => {
+            Some(placement) if placement.words().occur_in(head) && !self.diary.is_leg => {
                 let d = self.dialect();
                 let is_mentioned = self.state.is_schema_unknown()
                     || placement.is_mentioned(head, &d, self.state.schema());
@@ -144,7 +149,7 @@ impl Session {
         match self.plan(cx, sql, statement, &[]) {
             None => Ok(None),
             Some(Plan::Scatter { legs, limit }) => {
-                self.begin_scatter(legs, limit, statement)?;
+                self.begin_scatter(cx, legs, limit, statement)?;
                 Ok(None)
             }
             Some(Plan::Parts(parts)) => {
@@ -176,7 +181,10 @@ impl Session {
 
     /// Whether the command at the front needs more than to be sent to one place.
     pub(super) fn is_in_pieces(&self) -> bool {
-        self.scatter.is_some() || self.series.is_some() || self.unlisted.is_some()
+        self.legs.is_some()
+            || self.scatter.is_some()
+            || self.series.is_some()
+            || self.unlisted.is_some()
     }
 
     /// Does the next of what it needs; true when the client has its answer.
@@ -241,7 +249,7 @@ impl Session {
         traits: Traits,
         out: &mut Outputs,
     ) -> Result<bool, Fault> {
-        if self.moved_to.is_none() {
+        if self.moved_to.is_none() || self.diary.is_leg {
             return Ok(true);
         }
         // What names no table can run anywhere, and some of it must run where the statement before did.
@@ -278,7 +286,7 @@ impl Session {
     /// # Errors
     /// As for [`Self::go_where`].
     pub(super) fn go_home(&mut self, cx: &Cx<'_>, out: &mut Outputs) -> Result<bool, Fault> {
-        if self.moved_to.is_none() {
+        if self.moved_to.is_none() || self.diary.is_leg {
             return Ok(true);
         }
         self.go_to(cx, self.account(cx.snapshot).group, out)
@@ -370,20 +378,20 @@ impl Session {
         match kind {
             Kind::Begin => {
                 self.is_to_begin = false;
-                self.begun.clear();
+                self.begun = Box::default();
                 // SET TRANSACTION was for this one only.
                 if !self.state.pins().any_of(Pins::ONE_SHOT) && !traits.contains(Traits::MULTI) {
-                    self.begun.extend_from_slice(sql);
+                    self.begun = sql.into();
                 }
             }
             Kind::Commit | Kind::Rollback => {
                 self.is_to_begin = false;
-                self.begun.clear();
+                self.begun = Box::default();
             }
             _ if self.begun.is_empty() || self.is_to_begin => {}
             Kind::Set | Kind::Show | Kind::Read | Kind::Empty
                 if !names_sharded && self.runs_anywhere(sql, kind, traits) => {}
-            _ => self.begun.clear(),
+            _ => self.begun = Box::default(),
         }
     }
 

@@ -48,7 +48,7 @@ impl Session {
             leg: None,
             logical: None,
         };
-        if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
+        if self.diary.is_leg || cx.snapshot.placement.is_none() && self.moved_to.is_none() {
             return Ok(Some(nowhere));
         }
         if !whole {
@@ -113,7 +113,7 @@ impl Session {
         front: &Front<'_>,
         out: &mut Outputs,
     ) -> Result<bool, Fault> {
-        if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
+        if self.diary.is_leg || cx.snapshot.placement.is_none() && self.moved_to.is_none() {
             return Ok(true);
         }
         self.dress = None;
@@ -131,7 +131,7 @@ impl Session {
             let sql = text.as_ref().map_or(&b""[..], |text| &text.sql);
             let is_there = self.go_for(cx, sql, kind, traits, out)?;
             if is_there {
-                self.begun.clear();
+                self.begun = Box::default();
                 self.dress_for(cx, None, kind, traits);
             }
             return Ok(is_there);
@@ -182,12 +182,18 @@ impl Session {
         if let Plan::Columns(table) = plan {
             return self.ask_columns(cx, table, out).map(|()| false);
         }
-        let leg = self.one(plan)?;
+        let leg = match plan {
+            Plan::Scatter { legs, limit } if self.may_fan_out() => {
+                self.execute_spread(cx, id, front, (legs, limit), out)?;
+                return Ok(true);
+            }
+            plan => self.one(plan)?,
+        };
         if !self.go_to(cx, leg.group, out)? {
             return Ok(false);
         }
         if !self.is_to_begin {
-            self.begun.clear();
+            self.begun = Box::default();
         }
         self.dress_for(cx, Some(&leg), Kind::Unknown, Traits::NONE);
         if let Some(statement) = self.statements.get_mut(id)
@@ -201,6 +207,44 @@ impl Session {
         Ok(true)
     }
 
+    /// Executes a statement on several shards, each of which prepares it first.
+    ///
+    /// # Errors
+    /// It cannot be executed so.
+    fn execute_spread(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u32,
+        front: &Front<'_>,
+        (legs, limit): (Vec<Leg>, Option<u64>),
+        out: &mut Outputs,
+    ) -> Result<(), Fault> {
+        let (capabilities, payload) = (self.capabilities, front.payload());
+        let dialect = self.dialect();
+        let Some(statement) = self.statements.get_mut(id) else {
+            return Ok(());
+        };
+        let (Some(logical), Ok(parsed)) = (
+            &statement.logical,
+            Execute::parse(payload, statement.params, capabilities),
+        ) else {
+            return Err(Fault::MalformedCommand);
+        };
+        let sql = logical.sql.clone();
+        if let Some(range) = &parsed.types {
+            statement.note_types(payload.get(range.clone()).unwrap_or_default());
+        }
+        let execution = whole_execution(payload, &parsed, statement.types.as_deref());
+        let execution = execution.ok_or(Fault::TypesUnknown)?;
+        statement.cursor = false;
+        super::scatter::check_read(statement.kind, statement.traits)?;
+        self.spread(cx, legs, limit)?;
+        self.diary.begin(cx, &sql, &dialect);
+        self.last_route = None;
+        self.execute_on_shards(cx, &sql, execution, out);
+        Ok(())
+    }
+
     /// Has the session where a prepared statement runs that must not name a sharded table.
     ///
     /// # Errors
@@ -212,7 +256,7 @@ impl Session {
         refused: Refused,
         out: &mut Outputs,
     ) -> Result<bool, Fault> {
-        if cx.snapshot.placement.is_none() && self.moved_to.is_none() {
+        if self.diary.is_leg || cx.snapshot.placement.is_none() && self.moved_to.is_none() {
             return Ok(true);
         }
         match self.statements.get_mut(id) {
@@ -220,4 +264,24 @@ impl Session {
             _ => self.go_home(cx, out),
         }
     }
+}
+
+/// An execution as the first of a connection: of the statement with number 1, the types of its parameters told, and without a cursor,
+/// in place of which a server may answer with the rows at once. `None` when the types are not known.
+fn whole_execution(payload: &[u8], parsed: &Execute, types: Option<&[u8]>) -> Option<Vec<u8>> {
+    const ID: std::ops::Range<usize> = 1..5;
+    const FLAGS: usize = 5;
+    let mut whole = match (&parsed.types, parsed.type_flag_at) {
+        (None, Some(at)) => {
+            let mut whole = payload.get(..at)?.to_vec();
+            whole.push(1);
+            whole.extend_from_slice(types?);
+            whole.extend_from_slice(payload.get(parsed.values_at..)?);
+            whole
+        }
+        _ => payload.to_vec(),
+    };
+    whole.get_mut(ID)?.copy_from_slice(&1_u32.to_le_bytes());
+    *whole.get_mut(FLAGS)? &= Execute::PARAMETER_COUNT_AVAILABLE;
+    Some(whole)
 }

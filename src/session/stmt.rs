@@ -89,6 +89,14 @@ impl Statements {
             .any(|(_, s)| s.long_data || s.cursor || s.is_long || s.own.is_some())
     }
 
+    /// Some statement with parameters was prepared and not executed yet.
+    #[must_use]
+    pub(super) fn awaits_execution(&self) -> bool {
+        self.list
+            .iter()
+            .any(|(_, s)| s.params > 0 && s.types.is_none())
+    }
+
     /// Some statement asks about the one before it.
     #[must_use]
     pub(super) fn has_diagnostics(&self) -> bool {

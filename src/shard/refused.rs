@@ -53,7 +53,7 @@ impl Refused {
 
     /// An execution for several shards.
     pub const SEVERAL: Self = Self(Cow::Borrowed(
-        "a prepared statement whose rows are on several shards: say which with the shard key, or send it as a text",
+        "a prepared statement whose rows are on several shards, in a session that needs its own connection for it: say which with the shard key, or send it as a text",
     ));
 
     /// An execution for several physical tables.

@@ -76,7 +76,7 @@ impl Worker {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if client.session.is_logged_in() {
+        if client.session.is_logged_in() && client.leg_of().is_none() {
             let account = live.snapshot.accounts.get(client.session.account_index());
             let is_welcome = account.is_some_and(|account| {
                 !account.is_gone

@@ -1,5 +1,6 @@
 //! What control asks a worker between two turns: its clients as operators see them, and the end of one.
 
+use super::client::Client;
 use super::{Question, Sessions, Ties, Worker};
 use crate::session::Pins;
 
@@ -32,7 +33,7 @@ impl Worker {
 
     fn ties(&self) -> Ties {
         let mut ties = Ties::default();
-        for (_, client) in self.clients.iter() {
+        for (_, client) in self.clients.iter().filter(|(_, c)| c.leg_of().is_none()) {
             let (in_transaction, set) = client.session.ties();
             ties.transactions += usize::from(in_transaction);
             for (count, (pin, _)) in ties.pins.iter_mut().zip(Pins::ALL) {
@@ -43,15 +44,18 @@ impl Worker {
     }
 
     fn sessions(&self) -> Sessions {
+        let is_client = |(_, client): &(_, &Client)| client.leg_of().is_none();
+        let clients = self.clients.iter().filter(is_client).count();
         let reports: Vec<_> = self
             .clients
             .iter()
+            .filter(|(_, client)| client.leg_of().is_none())
             .take(REPORTS_MAX)
             .map(|(_, client)| client.session.report())
             .collect();
         Sessions {
             now: super::lend::moment(self.start, self.now),
-            left_out: self.clients.len() - reports.len(),
+            left_out: clients - reports.len(),
             reports,
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::buffer::Buffer;
 use super::conn::{Conn, Received, Socket};
+use super::legs::Spread;
 use super::lender::Lender;
 use super::slots::Key;
 use super::timer::Timer;
@@ -47,6 +48,8 @@ pub(super) struct Client {
     pub(super) heard: Instant,
     /// Since when it could say the next word, where its session limits that.
     pub(super) rests_since: Option<Instant>,
+    /// What it has to do with legs.
+    pub(super) spread: Option<Box<Spread>>,
 }
 
 /// How a client's connection ends. Closing a socket that holds bytes unread is a reset, which can overtake the error that the
@@ -88,23 +91,7 @@ impl Worker {
         };
         let mut outputs = std::mem::take(&mut self.outputs);
         let session = Session::new(id, peer, &mut cx, &mut outputs);
-        let key = self.clients.insert_with(|_| Client {
-            conn: Conn::new(socket),
-            session,
-            received: Buffer::default(),
-            backends: [None; 2],
-            waiting_since: None,
-            cut_at: None,
-            tickets: [0; 2],
-            waits_at: [None; 2],
-            admitted: None,
-            is_dismissed: false,
-            on_call: [false; 2],
-            chosen: None,
-            farewell: Farewell::None,
-            heard: self.now,
-            rests_since: None,
-        });
+        let key = self.add_client(Conn::new(socket), session, None);
         self.outputs = outputs;
         let token = Target::Client(key).token();
         let registered = match self.clients.get_mut(key) {
@@ -119,6 +106,33 @@ impl Worker {
         self.timers
             .add(Instant::now() + LOGIN_TIME, Timer::Login(key));
         self.perform(key, &[]);
+    }
+
+    pub(super) fn add_client(
+        &mut self,
+        conn: Conn,
+        session: Session,
+        spread: Option<Spread>,
+    ) -> Key {
+        let heard = self.now;
+        self.clients.insert_with(|_| Client {
+            conn,
+            session,
+            received: Buffer::default(),
+            backends: [None; 2],
+            waiting_since: None,
+            cut_at: None,
+            tickets: [0; 2],
+            waits_at: [None; 2],
+            admitted: None,
+            is_dismissed: false,
+            on_call: [false; 2],
+            chosen: None,
+            farewell: Farewell::None,
+            heard,
+            rests_since: None,
+            spread: spread.map(Box::new),
+        })
     }
 
     fn next_client_id(&mut self) -> u32 {
@@ -251,6 +265,9 @@ impl Worker {
                 for backend in client.backends.into_iter().flatten() {
                     self.again.push_back(Target::Backend(backend));
                 }
+                if client.has_legs() {
+                    self.deferred.push_back(Deferred::Legs { client: key });
+                }
             }
         }
         self.pump_client(key);
@@ -359,6 +376,10 @@ impl Worker {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        if let Some((of, _)) = client.leg_of() {
+            // It is forgotten when what it said last has been heard.
+            return self.deferred.push_back(Deferred::Legs { client: of });
+        }
         client.conn.flush();
         if client.conn.is_broken() {
             return self.drop_client(key);
@@ -399,6 +420,12 @@ impl Worker {
         if client.tickets != [0; 2] {
             self.leave_line(key, client.tickets, self.live.gates.len());
         }
+        if client.leg_of().is_some() {
+            return;
+        }
+        for leg in client.take_legs() {
+            self.client_gone(leg);
+        }
         client.conn.close();
         self.live.uncount_client(client.admitted);
         self.uncount();
@@ -415,11 +442,12 @@ impl Worker {
         let found = self
             .clients
             .iter()
-            .find(|(_, client)| client.session.id() == id)
-            .map(|(key, client)| (key, &client.session));
-        let Some((key, session)) = found else {
+            .find(|(_, client)| client.session.id() == id && client.leg_of().is_none());
+        let Some((key, client)) = found else {
             return Killed::Unknown;
         };
+        let session = &client.session;
+        let legs = client.legs();
         let owns = |own| session.is_logged_in() && session.account_index() == own;
         if !account.is_none_or(owns) {
             return Killed::NotOwner;
@@ -429,6 +457,8 @@ impl Worker {
             self.client_gone(key);
         } else if let Some((role, thread_id)) = running {
             self.kill_on_server(key, role, thread_id, true);
+        } else {
+            self.kill_legs(&legs);
         }
         Killed::Done
     }

@@ -24,6 +24,8 @@ pub enum Socket {
     Tcp(TcpStream),
     /// A unix socket.
     Unix(UnixStream),
+    /// None: the peer is in this worker, and takes what is kept for it by [`Conn::take_kept`].
+    Inner,
 }
 
 impl Socket {
@@ -41,10 +43,11 @@ impl Socket {
         }
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    fn fd(&self) -> io::Result<BorrowedFd<'_>> {
         match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => Ok(stream.as_fd()),
+            Self::Unix(stream) => Ok(stream.as_fd()),
+            Self::Inner => Err(ErrorKind::WouldBlock.into()),
         }
     }
 
@@ -56,6 +59,7 @@ impl Socket {
         let pending = match self {
             Self::Tcp(stream) => stream.take_error()?,
             Self::Unix(stream) => stream.take_error()?,
+            Self::Inner => None,
         };
         if let Some(error) = pending {
             return Err(error);
@@ -63,6 +67,7 @@ impl Socket {
         let peer = match self {
             Self::Tcp(stream) => stream.peer_addr().map(|_| ()),
             Self::Unix(stream) => stream.peer_addr().map(|_| ()),
+            Self::Inner => Ok(()),
         };
         match peer {
             Ok(()) => Ok(true),
@@ -74,13 +79,13 @@ impl Socket {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        sys::receive(self.fd(), buffer)
+        sys::receive(self.fd()?, buffer)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        sys::send(self.fd(), bytes)
+        sys::send(self.fd()?, bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -116,6 +121,8 @@ pub(super) struct Conn {
     /// Bytes for the peer that its socket did not take, from `out_start`.
     out: Vec<u8>,
     out_start: usize,
+    /// The peer can do nothing with what is kept for it before there is more.
+    wants_more: bool,
     may_read: bool,
     may_write: bool,
     peer_closed: bool,
@@ -134,6 +141,7 @@ impl Conn {
             tls: None,
             out: Vec::new(),
             out_start: 0,
+            wants_more: false,
             may_read: false,
             may_write: true,
             peer_closed: false,
@@ -159,6 +167,7 @@ impl Conn {
                 self.watch = Some(Box::new(Watch { registry, token }));
                 Ok(())
             }
+            Socket::Inner => Ok(()),
         }
     }
 
@@ -167,6 +176,7 @@ impl Conn {
         let _ = match &mut self.socket {
             Socket::Tcp(stream) => registry.deregister(stream),
             Socket::Unix(stream) => registry.deregister(stream),
+            Socket::Inner => Ok(()),
         };
         self.watch = None;
     }
@@ -177,6 +187,7 @@ impl Conn {
         let peeked = match &self.socket {
             Socket::Tcp(stream) => SockRef::from(stream).peek(&mut byte),
             Socket::Unix(stream) => SockRef::from(stream).peek(&mut byte),
+            Socket::Inner => return true,
         };
         matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)
     }
@@ -213,7 +224,7 @@ impl Conn {
     pub(super) fn since_last_sent(&self) -> Option<Duration> {
         match &self.socket {
             Socket::Tcp(stream) => sys::since_last_sent(stream.as_fd()),
-            Socket::Unix(_) => None,
+            Socket::Unix(_) | Socket::Inner => None,
         }
     }
 
@@ -253,7 +264,8 @@ impl Conn {
     /// The peer has not taken all bytes yet: whoever feeds it must wait.
     #[must_use]
     pub(super) fn is_behind(&self) -> bool {
-        self.out_start < self.out.len() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+        self.out_start < self.out.len() && !self.wants_more
+            || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
     /// Goes on in TLS. `received` are bytes that were read already and belong to it.
@@ -342,6 +354,7 @@ impl Conn {
     fn keep(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.out.extend_from_slice(bytes);
+            self.wants_more = false;
             if self.tls.is_some() {
                 self.flush();
             }
@@ -427,12 +440,25 @@ impl Conn {
         }
     }
 
+    /// Takes what is kept for a peer in this worker.
+    pub(super) fn take_kept(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// What of it the peer has not dealt with, and whether it can when there is more.
+    pub(super) fn put_back(&mut self, mut kept: Vec<u8>, consumed: usize, wants_more: bool) {
+        kept.drain(..consumed.min(kept.len()));
+        self.wants_more = wants_more;
+        self.out = kept;
+    }
+
     /// Tells the peer that nothing more will be said to it, and goes on hearing.
     pub(super) fn finish_sending(&mut self) {
         self.close();
         let _ = match &self.socket {
             Socket::Tcp(stream) => stream.shutdown(Shutdown::Write),
             Socket::Unix(stream) => stream.shutdown(Shutdown::Write),
+            Socket::Inner => Ok(()),
         };
     }
 

@@ -135,7 +135,7 @@ impl Worker {
             return;
         };
         let session = &client.session;
-        if session.is_closed() {
+        if session.is_closed() || client.leg_of().is_some() {
             return;
         }
         let is_free = session.is_between_transactions()
@@ -197,7 +197,7 @@ impl Worker {
                 continue;
             };
             let session = &client.session;
-            if session.is_closed() {
+            if session.is_closed() || client.leg_of().is_some() {
                 continue;
             }
             if !session.is_between_transactions() {

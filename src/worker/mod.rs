@@ -24,6 +24,7 @@ mod conn;
 mod doors;
 mod drain;
 mod gate;
+mod legs;
 mod lend;
 mod lender;
 mod listener;
@@ -159,6 +160,13 @@ enum Deferred {
     },
     Denied {
         client: Key,
+    },
+    /// Legs of this client's statement have said something, or can be heard again.
+    Legs {
+        client: Key,
+    },
+    EndLeg {
+        leg: Key,
     },
     Lent {
         client: Key,
@@ -412,6 +420,8 @@ impl Worker {
                 Deferred::Reclaim(host) => {
                     self.reclaim(host);
                 }
+                Deferred::Legs { client } => self.hear_legs(client),
+                Deferred::EndLeg { leg } => self.client_gone(leg),
                 Deferred::KillDone { client, killed } => {
                     self.tell(client, |session, _, _, out| {
                         if killed == Killed::NotOwner {

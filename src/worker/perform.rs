@@ -1,7 +1,7 @@
 //! Carrying out what a session asks for.
 
 use super::backend::Purpose;
-use super::client::Farewell;
+use super::client::{Client, Farewell};
 use super::slots::Key;
 use super::{Deferred, Killed, Message, Worker};
 use crate::config::Topology;
@@ -109,6 +109,22 @@ impl Worker {
                     }
                 }
                 Output::PrimaryIsReadOnly => self.doubt_primary(key),
+                Output::BeginLeg { leg, range } => {
+                    let bytes = outputs.arena.get(range).unwrap_or_default();
+                    self.begin_leg(key, leg, bytes);
+                }
+                Output::EndLeg(leg) => {
+                    let client = self.clients.get_mut(key);
+                    if let Some(leg) = client.and_then(|client| client.forget_leg(leg)) {
+                        self.deferred.push_back(Deferred::EndLeg { leg });
+                    }
+                }
+                Output::EndLegs => {
+                    let legs = self.clients.get_mut(key).map(Client::take_legs);
+                    for leg in legs.into_iter().flatten() {
+                        self.deferred.push_back(Deferred::EndLeg { leg });
+                    }
+                }
                 Output::CloseClient => {
                     // The turn that follows sees that the session is over.
                     if let Some(client) = self.clients.get_mut(key)
@@ -123,12 +139,19 @@ impl Worker {
         }
         outputs.clear();
         self.outputs = outputs;
-        self.count_bytes(to_client, to_server);
         if let Some(client) = self.clients.get_mut(key) {
             client.received.consume(consumed);
-            if client.session.is_closed() {
-                self.finish_client(key);
+            if let Some((of, _)) = client.leg_of() {
+                if to_client > 0 {
+                    self.deferred.push_back(Deferred::Legs { client: of });
+                }
+                to_client = 0;
             }
+        }
+        self.count_bytes(to_client, to_server);
+        let is_over = |client: &Client| client.session.is_closed();
+        if self.clients.get(key).is_some_and(is_over) {
+            self.finish_client(key);
         }
     }
 

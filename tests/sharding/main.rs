@@ -11,6 +11,7 @@ mod long;
 mod names;
 mod random;
 mod scatter;
+mod spread;
 mod stage;
 mod statements;
 mod transactions;

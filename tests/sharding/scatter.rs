@@ -65,9 +65,15 @@ fn a_shard_that_fails_makes_the_whole_fail() {
     for bed in Bed::both() {
         let stage = Stage::new(&bed, "transaction");
         let mut client = stage.client();
-        let reply = client.query("SELECT REPEAT('x', 300000) FROM ord");
+        // In a transaction they are collected.
+        for id in [0, 1] {
+            client.ok(&format!("INSERT INTO log (id, s) VALUES ({id}, 'x')"));
+        }
+        client.ok("BEGIN");
+        let reply = client.query("SELECT REPEAT('x', 600000) FROM log WHERE id IN (0, 1)");
         let (code, _, text) = reply.error().unwrap();
         assert!(code == 1105 && text.contains("merge_memory"), "{text}");
+        client = stage.client();
         client.ok("SELECT uid FROM ord");
         assert_eq!(client.query("SELECT nope FROM ord").error_code(), 1054);
         let mut second = bed.root(Node::Second);
@@ -100,10 +106,15 @@ fn what_belongs_to_one_server_is_not_asked_of_several() {
     client
         .execute(&statement, &[Param::Int(1), Param::Int(3)])
         .assert_ok();
+    client
+        .execute(&statement, &[Param::Int(1), Param::Int(2)])
+        .assert_ok();
+    client.ok("BEGIN");
     let error = client
         .execute(&statement, &[Param::Int(1), Param::Int(2)])
         .error();
-    assert_eq!(error.map(|error| error.0), Some(1105));
+    assert_eq!(error.map(|error| error.0), Some(1179));
+    client.ok("ROLLBACK");
 
     // In a transaction the shards of one group can be asked.
     for id in 0..2 {

@@ -34,6 +34,11 @@ fn log(name: &str) -> String {
 
 impl<'b> Stage<'b> {
     pub(crate) fn new(bed: &'b Bed, sharing: &str) -> Self {
+        Self::with(bed, sharing, "", "")
+    }
+
+    /// With more in `[sharding]`, and more sections.
+    pub(crate) fn with(bed: &'b Bed, sharing: &str, sharding: &str, more: &str) -> Self {
         let (schema, whole) = (bed.schema(), bed.schema());
         let mut primary = bed.root(Node::Primary);
         let mut second = bed.root(Node::Second);
@@ -101,7 +106,8 @@ impl<'b> Stage<'b> {
                     "sk",
                     "key = \"k\"\nkey_type = \"string\"\nhash = \"crc32\"\nranges = [{ groups = [\"main\", \"s1\"] }]",
                 ))
-                .append(&format!("[sharding]\nmerge_memory = \"1MiB\"\nglobal_tables = [\"{schema}.zone\"]")),
+                .append(&format!("[sharding]\nmerge_memory = \"1MiB\"\nglobal_tables = [\"{schema}.zone\"]\n{sharding}"))
+                .append(more),
         );
         Self {
             bed,

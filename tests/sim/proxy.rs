@@ -231,6 +231,9 @@ impl World {
                 }
                 Output::Denied => self.deferred.push_back(Deferred::Denied { client: place }),
                 Output::LoggedIn(_) | Output::Unseen | Output::CloseClient => {}
+                Output::BeginLeg { .. } | Output::EndLeg(_) | Output::EndLegs => {
+                    panic!("no table is sharded here")
+                }
                 Output::Kill { id, query_only } => {
                     assert!(!query_only, "no script kills statements only");
                     let found = self.fronts.iter().position(|other| {

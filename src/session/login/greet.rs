@@ -25,7 +25,7 @@ impl Session {
     /// Greets, or awaits what the balancer has to say first.
     pub(in crate::session) fn begin(&mut self, cx: &Cx<'_>, out: &mut Outputs) {
         let from = &cx.snapshot.config.server.proxy_protocol_from;
-        if matches!(self.peer, Peer::Ip(ip) if from.contains(ip)) {
+        if matches!(self.identity.peer, Peer::Ip(ip) if from.contains(ip)) {
             self.phase = Phase::Login(Box::new(Login::proxied()));
             self.want = 1;
         } else {
@@ -47,11 +47,15 @@ impl Session {
             }
         };
         if let ProxyHeader::Client(ip) = header {
-            self.peer = Peer::Ip(ip);
+            self.identity.peer = Peer::Ip(ip);
         }
         let networks = &cx.snapshot.config.server.client_networks;
-        if matches!(self.peer, Peer::Ip(ip) if !networks.allows(ip)) {
-            self.refuse_and_close(&Fault::HostNotAllowed(self.peer.to_string()), 0, out);
+        if matches!(self.identity.peer, Peer::Ip(ip) if !networks.allows(ip)) {
+            self.refuse_and_close(
+                &Fault::HostNotAllowed(self.identity.peer.to_string()),
+                0,
+                out,
+            );
             return input.len();
         }
         self.want = 4;

@@ -8,6 +8,20 @@ use crate::session::replay::{mode_has_ansi_quotes, seconds};
 use crate::sql::{Charset, Value};
 
 impl State {
+    /// For another session in the same state, as far as it can be said again elsewhere.
+    #[must_use]
+    pub(in crate::session) fn again(&self) -> Self {
+        Self {
+            schema: self.schema.clone(),
+            history: self.history.clone(),
+            charset: self.charset,
+            ansi_quotes: self.ansi_quotes,
+            default_ansi_quotes: self.default_ansi_quotes,
+            tracks_itself: self.tracks_itself,
+            ..Self::default()
+        }
+    }
+
     /// The session has set what its server is to tell of, and gets that.
     #[must_use]
     pub(in crate::session) fn tracks_itself(&self) -> bool {
