@@ -26,6 +26,7 @@ fn sharding(c: &mut Criterion) {
         text: text.as_bytes(),
         d: &DIALECT,
         home: 0,
+        here: 0,
         params: &[Scalar::Int(4711)],
     };
     let schema = Some(&b"shop"[..]);

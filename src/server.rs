@@ -22,7 +22,10 @@ use mio::{Poll, Waker};
 
 use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
-use crate::control::{Checks, Desk, Loaded, admin, http, notices, notify, read_tls, roles, signal};
+use crate::control::{
+    Checks, Desk, Loaded, admin, http, notices, notify, read_tls, roles, signal,
+    watch_global_tables,
+};
 use crate::pool::Offer;
 use crate::shard;
 use crate::snapshot::Snapshot;
@@ -134,6 +137,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     }
     notices::start(shared.clone(), desk.clone())?;
     roles::start(desk.clone())?;
+    watch_global_tables(desk.clone())?;
     signal::start(shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
     let mut whole = Some(bound.whole);

@@ -94,6 +94,7 @@ impl<'a> Session<'a> {
             text: sql,
             d: &d,
             home: self.user.map_or(0, |user| user.group),
+            here: self.user.map_or(0, |user| user.group),
             params: &[],
         };
         self.placement.as_ref()?.plan_text(asked, self.schema)

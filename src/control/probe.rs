@@ -3,6 +3,7 @@
 //! a server that hangs holds up its own thread only. What the answers decide is `pool`'s.
 
 mod connection;
+pub(super) mod globals;
 mod heartbeat;
 mod link;
 mod member;

@@ -50,6 +50,7 @@ pub fn shard_statement(data: &[u8]) {
             text,
             d: &d,
             home: 0,
+            here: 0,
             params,
         };
         let legs = match placement.plan(&shape, asked) {

@@ -53,6 +53,7 @@ impl Session {
             text: sql,
             d: &d,
             home: self.account(cx.snapshot).group,
+            here: self.group_index(cx.snapshot),
             params,
         };
         placement.plan_text_with(asked, self.state.schema(), &cx.texts.columns)

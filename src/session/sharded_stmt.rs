@@ -89,6 +89,7 @@ impl Session {
             text: sql,
             d: &dialect,
             home: self.account(cx.snapshot).group,
+            here: self.group_index(cx.snapshot),
             params: &[],
         };
         let leg = placement.any_leg(&shape, asked).map_err(Fault::Sharded)?;
@@ -118,6 +119,7 @@ impl Session {
         }
         self.dress = None;
         let home = self.account(cx.snapshot).group;
+        let here = self.group_index(cx.snapshot);
         let capabilities = self.capabilities;
         let Some(statement) = self.statements.get_mut(id) else {
             return Ok(true);
@@ -165,6 +167,7 @@ impl Session {
             text: &logical.sql,
             d: &logical.dialect,
             home,
+            here,
             params: &bound,
         };
         let placement = placement.clone();

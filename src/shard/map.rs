@@ -134,6 +134,18 @@ impl Placement {
     }
 }
 
+impl Placement {
+    /// The schema of a table that every group has, as the configuration writes it.
+    pub(super) fn global_schema(&self, schema: &[u8], name: &[u8]) -> Option<&str> {
+        let is_it =
+            |global: &&(String, String)| is_name(&global.0, schema) && is_name(&global.1, name);
+        self.globals
+            .iter()
+            .find(is_it)
+            .map(|global| global.0.as_str())
+    }
+}
+
 fn is_name(known: &str, name: &[u8]) -> bool {
     known.as_bytes().eq_ignore_ascii_case(name)
 }

@@ -145,7 +145,8 @@ impl Placement {
         if reader.shape.refs.is_empty() && writes && reader.shape.names_global {
             return read::refuse("a write to a global table: make it in every group yourself");
         }
-        Ok(Some(reader.shape).filter(|shape| !shape.refs.is_empty()))
+        let is_at_hand = reader.shape.names_global && !reader.shape.names_unsharded;
+        Ok(Some(reader.shape).filter(|shape| !shape.refs.is_empty() || is_at_hand))
     }
 }
 

@@ -59,6 +59,8 @@ pub struct Asked<'a> {
     pub d: &'a Dialect,
     /// The account's own group.
     pub home: usize,
+    /// The group where the session is.
+    pub here: usize,
     /// Values of the parameters.
     pub params: &'a [Scalar],
 }
@@ -71,6 +73,10 @@ impl Placement {
     }
 
     fn try_plan(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {
+        if shape.refs.is_empty() {
+            // Global tables only, which are at hand everywhere.
+            return Ok(Plan::One(self.leg(shape, asked.here, &[], asked)?));
+        }
         let sets = self.key_sets(shape, asked.params);
         let mut shards: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
         for (named, keys) in shape.refs.iter().zip(&sets) {
@@ -285,7 +291,7 @@ impl Placement {
         };
         Ok(Leg {
             group,
-            text: splice(self, shape, chosen, &rows, asked.text, asked.d)?,
+            text: splice(self, shape, (chosen, group), &rows, asked.text, asked.d)?,
             renamed: places
                 .map(|(table, shard)| (table, *shard))
                 .filter(|(table, shard)| is_renamed(*table, *shard))

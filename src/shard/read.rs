@@ -132,6 +132,15 @@ impl<'a> Reader<'a> {
             }
             Some(Meaning::Global) => {
                 self.shape.names_global = true;
+                if let [schema, _] = parts[..]
+                    && let Some(place) = bytes(schema.span)
+                {
+                    let known = self
+                        .placement
+                        .global_schema(&name_bytes(schema), &name_bytes(last));
+                    let known = known.map(|known| (known.to_owned(), place));
+                    self.shape.globals.extend(known);
+                }
                 None
             }
             Some(Meaning::Unsharded) => {

@@ -86,6 +86,7 @@ impl Shape {
             row_places: Vec::new(),
             names_unsharded: false,
             names_global: false,
+            globals: Vec::new(),
             obstacle: None,
             limit: None,
             shows: Shows::Data,
@@ -138,6 +139,8 @@ pub struct Shape {
     pub names_unsharded: bool,
     /// It names a table that every group has.
     pub names_global: bool,
+    /// Where the schema of such a table stands, by the name in the configuration.
+    pub globals: Vec<(String, Range<usize>)>,
     /// Why rows of several shards cannot just follow each other.
     pub obstacle: Option<Refused>,
     /// LIMIT without an offset.

@@ -7,15 +7,15 @@ use super::refused::Refused;
 use super::shape::Shape;
 use crate::sql::{self, Dialect};
 
-/// The text of a statement for one shard of each table that it names, with these rows of an INSERT if any are given; nothing when that is
-/// the client's own text.
+/// The text of a statement for one shard of each table that it names, all in this group, with these rows of an INSERT if any are given;
+/// nothing when that is the client's own text.
 ///
 /// # Errors
 /// A name would have to be rewritten that cannot be.
 pub(super) fn splice(
     placement: &Placement,
     shape: &Shape,
-    shards: &[usize],
+    (shards, group): (&[usize], usize),
     rows: &[usize],
     text: &[u8],
     d: &Dialect,
@@ -68,6 +68,12 @@ pub(super) fn splice(
             some.extend_from_slice(place.and_then(|place| text.get(place)).unwrap_or_default());
         }
         edits.push((first.start..last.end, some));
+    }
+    for (schema, place) in &shape.globals {
+        let there = placement.schema_on(group, schema);
+        if there != schema {
+            edits.push((place.clone(), quoted(there, d)?));
+        }
     }
     if edits.is_empty() {
         return Ok(None);

@@ -5,6 +5,7 @@ mod common;
 
 mod conversions;
 mod definitions;
+mod globals;
 mod inserts;
 mod kill;
 mod long;

@@ -118,6 +118,7 @@ fn plan(
         text: sql.as_bytes(),
         d: &dialect,
         home: account.group,
+        here: account.group,
         params: &[],
     };
     // The parser's depth needs more room than a thread of this port has.

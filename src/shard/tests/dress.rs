@@ -15,6 +15,7 @@ fn dress(sql: &str) -> Option<Dress> {
         text: sql.as_bytes(),
         d: &D,
         home: 0,
+        here: 0,
         params: &[],
     };
     match placement.plan_text(asked, Some(b"t1")) {

@@ -91,7 +91,7 @@ fn statements() {
         ("CREATE TABLE x (ord INT)", "-"),
         ("INSERT INTO x (ord) VALUES (1)", "-"),
         ("UPDATE x SET ord = 1 WHERE ord = 2", "-"),
-        ("SELECT * FROM zone", "-"),
+        ("SELECT * FROM zone", "0"),
         ("SELECT  `ord`.* FROM `ord` WHERE uid=2", "0"),
         (
             "SELECT `t1`.`ord`.`uid` FROM `t1`.`ord` WHERE `ord`.`uid`=2",

@@ -306,7 +306,7 @@ proptest! {
                     }
                 }
             }
-            let asked = Asked { text: sql.as_bytes(), d: &D, home: 0, params: &params };
+            let asked = Asked { text: sql.as_bytes(), d: &D, home: 0, here: 0, params: &params };
             let plan = placement.plan(&shape, asked);
             prop_assert!(!matches!(plan, Plan::Refuse(_)), "{sql}: {plan:?}");
         }

@@ -67,6 +67,7 @@ fn plan_with(placement: &Placement, sql: &str, params: &[Scalar]) -> Option<Plan
         text: sql.as_bytes(),
         d: &D,
         home: 0,
+        here: 0,
         params,
     };
     placement.plan_text(asked, Some(b"t1"))

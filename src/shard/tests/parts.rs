@@ -64,6 +64,7 @@ fn columns_that_are_not_named_are_those_of_the_table() {
             text: sql.as_bytes(),
             d: &D,
             home: 0,
+            here: 0,
             params: &[],
         };
         match placement.plan_text_with(asked, Some(b"t1"), columns) {
