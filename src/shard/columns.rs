@@ -1,5 +1,8 @@
 //! The columns of tables whose INSERTs do not name them, as a server told them.
 //!
+//! The statement is sent with their names: where the table was changed meanwhile, by another way than through Atlas, the server says that
+//! a column is not there, or puts each value where it belongs, and never is the shard chosen by one column and the row made by another.
+//!
 //! They are forgotten when a definition is changed through Atlas, when a server says that a column is not there or that there are too
 //! many values, and after a while: other ways of changing a table are not seen.
 
@@ -21,6 +24,12 @@ impl TableColumns {
     pub fn place_of(&self, name: &str) -> Option<usize> {
         let is_it = |column: &Vec<u8>| column.eq_ignore_ascii_case(name.as_bytes());
         self.0.iter().position(is_it)
+    }
+
+    /// Their names.
+    #[must_use]
+    pub fn names(&self) -> &[Vec<u8>] {
+        &self.0
     }
 
     /// How many there are.

@@ -138,6 +138,7 @@ impl Placement {
         let parsed = parse::parse(text, d)?;
         let mut reader = Reader::new(self, text, d, schema, columns, parsed.is_doubtful);
         reader.statement(&parsed.statement)?;
+        reader.shape.params = parsed.params;
         if parsed.is_locking {
             reader.obstacle("a locking read over several shards");
         }

@@ -20,6 +20,8 @@ pub(super) struct Parsed {
     pub(super) is_doubtful: bool,
     /// Ends in LOCK IN SHARE MODE, which is not in the tree.
     pub(super) is_locking: bool,
+    /// Where the signs of parameters stand.
+    pub(super) params: Vec<usize>,
 }
 
 /// See the module's words.
@@ -33,7 +35,7 @@ pub(super) fn parse(text: &[u8], d: &Dialect) -> Result<Parsed, Refused> {
         )));
     }
     let fed = feed(text, d)?;
-    let (is_doubtful, is_locking) = (fed.is_doubtful, fed.is_locking);
+    let (is_doubtful, is_locking, params) = (fed.is_doubtful, fed.is_locking, fed.params);
     let dialect = MySqlDialect {};
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(fed.tokens);
     let statement = parser.parse_statement().map_err(|error| {
@@ -51,6 +53,7 @@ pub(super) fn parse(text: &[u8], d: &Dialect) -> Result<Parsed, Refused> {
         statement,
         is_doubtful,
         is_locking,
+        params,
     })
 }
 

@@ -26,6 +26,8 @@ pub struct Leg {
     pub shows: Shows,
     /// The rows of the client's INSERT that it has, where it has not all of them.
     pub rows: Vec<usize>,
+    /// The client's parameters that it has, where it has not all of them.
+    pub params: Option<Vec<usize>>,
 }
 
 /// What becomes of a statement.
@@ -297,6 +299,7 @@ impl Placement {
                 .filter(|(table, shard)| is_renamed(*table, *shard))
                 .collect(),
             shows: shape.shows,
+            params: shape.params_of(&rows),
             rows,
         })
     }

@@ -56,9 +56,9 @@ impl Refused {
         "a prepared statement whose rows are on several shards, in a session that needs its own connection for it: say which with the shard key, or send it as a text",
     ));
 
-    /// An execution for several physical tables.
+    /// A write to several physical tables where there is one connection only.
     pub const PARTS: Self = Self(Cow::Borrowed(
-        "a prepared write to several physical tables: execute it for the rows of one after the other, or send it as a text",
+        "a write to several physical tables: send it for the rows of one after the other",
     ));
 
     /// An INSERT whose columns are not known.

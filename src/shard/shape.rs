@@ -84,6 +84,8 @@ impl Shape {
             qualifiers: Vec::new(),
             rows: None,
             row_places: Vec::new(),
+            params: Vec::new(),
+            listed: None,
             names_unsharded: false,
             names_global: false,
             globals: Vec::new(),
@@ -113,6 +115,28 @@ impl Shape {
         shape
     }
 
+    /// The parameters of these rows of an INSERT, with those that stand before and behind all rows; nothing where all rows are meant.
+    pub(super) fn params_of(&self, rows: &[usize]) -> Option<Vec<usize>> {
+        let (Some(first), Some(last), false) = (
+            self.row_places.first(),
+            self.row_places.last(),
+            rows.is_empty(),
+        ) else {
+            return None;
+        };
+        let within = |place: &Range<usize>| {
+            let all = self.params.iter().enumerate();
+            let inside = all.filter(|(_, at)| place.contains(at));
+            inside.map(|(number, _)| number).collect::<Vec<_>>()
+        };
+        let mut some = within(&(0..first.start));
+        for row in rows {
+            some.extend(self.row_places.get(*row).map(within).unwrap_or_default());
+        }
+        some.extend(within(&(last.end..usize::MAX)));
+        Some(some)
+    }
+
     /// It is an INSERT that names no columns, of a table whose columns are not known.
     #[must_use]
     pub fn is_unlisted(&self) -> bool {
@@ -135,6 +159,10 @@ pub struct Shape {
     pub rows: Option<Rows>,
     /// Where each of them stands.
     pub row_places: Vec<Range<usize>>,
+    /// Where the signs of parameters stand.
+    pub params: Vec<usize>,
+    /// Names of columns that are put in there, for who does not write them.
+    pub listed: Option<(Range<usize>, Vec<Vec<u8>>)>,
     /// It names a table that is in the account's own group only.
     pub names_unsharded: bool,
     /// It names a table that every group has.

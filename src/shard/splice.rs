@@ -54,6 +54,15 @@ pub(super) fn splice(
             }
         }
     }
+    if let Some((place, names)) = &shape.listed {
+        let mut list = b" (".to_vec();
+        for (at, name) in names.iter().enumerate() {
+            list.extend_from_slice(if at == 0 { b"" } else { b", " });
+            list.extend(quoted_bytes(name, d)?);
+        }
+        list.push(b')');
+        edits.push((place.clone(), list));
+    }
     if let (Some(first), Some(last), false) = (
         shape.row_places.first(),
         shape.row_places.last(),
@@ -95,12 +104,16 @@ pub(super) fn splice(
 }
 
 fn quoted(name: &str, d: &Dialect) -> Result<Vec<u8>, Refused> {
+    quoted_bytes(name.as_bytes(), d)
+}
+
+fn quoted_bytes(name: &[u8], d: &Dialect) -> Result<Vec<u8>, Refused> {
     let mut out = Vec::with_capacity(name.len() + 2);
-    if sql::push_name(&mut out, name.as_bytes(), d) {
+    if sql::push_name(&mut out, name, d) {
         Ok(out)
     } else {
         Err(Refused::new(
-            "a physical name cannot be written in the client's character set",
+            "a physical name or that of a column cannot be written in the client's character set",
         ))
     }
 }

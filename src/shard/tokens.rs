@@ -22,6 +22,8 @@ pub(super) struct Fed {
     pub(super) is_doubtful: bool,
     /// Ends in LOCK IN SHARE MODE.
     pub(super) is_locking: bool,
+    /// Where the signs of parameters stand.
+    pub(super) params: Vec<usize>,
 }
 
 /// See the module's words.
@@ -37,8 +39,8 @@ pub(super) fn feed(text: &[u8], d: &Dialect) -> Result<Fed, Refused> {
             tokens: Vec::new(),
             is_doubtful: false,
             is_locking: false,
+            params: Vec::new(),
         },
-        params: 0,
         counts: vec![0],
         unions: 0,
     };
@@ -83,7 +85,6 @@ struct Feeder<'a> {
     all: Vec<sql::Token>,
     at: usize,
     fed: Fed,
-    params: usize,
     /// Operators since the last comma, for each open parenthesis.
     counts: Vec<usize>,
     unions: usize,
@@ -389,8 +390,8 @@ impl Feeder<'_> {
                 Token::make_keyword("NOT")
             }
             Some(b'?') => {
-                let token = Token::Placeholder(format!("?{}", self.params));
-                self.params += 1;
+                let token = Token::Placeholder(format!("?{}", self.fed.params.len()));
+                self.fed.params.push(self.peek(0).map_or(0, |t| t.start));
                 token
             }
             _ => return Err(Refused::new("it has a sign that is not known")),

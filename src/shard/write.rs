@@ -1,5 +1,7 @@
 //! INSERT, REPLACE, UPDATE and DELETE: whose rows they change, and where an INSERT's rows get their key from.
 
+use std::ops::Range;
+
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, ObjectName, OnInsert, SetExpr,
     TableObject, TableWithJoins, Update,
@@ -12,6 +14,7 @@ use super::refused::Refused;
 use super::shape::{Act, Rows};
 use super::tokens::bytes;
 use super::values::operand;
+use crate::sql::{self, Tok};
 
 impl Reader<'_> {
     pub(super) fn update(&mut self, update: &Update) -> Result<(), Refused> {
@@ -116,6 +119,7 @@ impl Reader<'_> {
                     .is_some_and(|c| name_bytes(c).eq_ignore_ascii_case(key.as_bytes()))
             };
             let unlisted = insert.columns.is_empty().then(|| self.columns_of(of));
+            let names = unlisted.flatten().map(|columns| columns.names().to_vec());
             let place = match unlisted {
                 Some(None) => None,
                 Some(Some(columns)) => Some((columns.place_of(&key), columns.len())),
@@ -126,7 +130,12 @@ impl Reader<'_> {
                 Some((None, _)) => {
                     return refuse(format!("the row has no value for the shard key {key}"));
                 }
-                Some((Some(at), count)) => self.rows(insert, at, count)?,
+                Some((Some(at), count)) => {
+                    if let Some(names) = names {
+                        self.shape.listed = self.list_place(of).map(|place| (place, names));
+                    }
+                    self.rows(insert, at, count)?
+                }
             }
         } else {
             let mut found = None;
@@ -176,6 +185,19 @@ impl Reader<'_> {
     fn columns_of(&self, of: usize) -> Option<&TableColumns> {
         let table = self.shape.refs.get(of)?.table;
         self.columns.of(self.placement.tables.get(table)?)
+    }
+
+    /// Where an INSERT would name its columns that does not: `()`, or nothing behind the table's name.
+    fn list_place(&self, of: usize) -> Option<Range<usize>> {
+        let end = self.shape.refs.get(of)?.name.end;
+        let behind = sql::Tokens::new(self.text, self.d).filter(|t| t.start >= end);
+        let next: Vec<sql::Token> = behind.take(2).collect();
+        match next[..] {
+            [opens, closes] if opens.tok == Tok::Open && closes.tok == Tok::Close => {
+                Some(opens.start..closes.end)
+            }
+            _ => Some(end..end),
+        }
     }
 
     fn one(&self, value: &Expr) -> Rows {

@@ -1,24 +1,8 @@
 //! Writes to several physical tables of one group, and INSERTs that do not name their columns: as one server would have done them.
 
-use atlas::wire::OkPacket;
-
 use crate::Stage;
-use crate::common::{Bed, Node, Param, Reply};
-use crate::stage::seen;
-
-/// Numbers, warnings and the line of information; rows; or the whole of an error.
-fn all(reply: &Reply) -> String {
-    if let Some(error) = reply.error() {
-        return format!("{error:?}");
-    }
-    let results = reply.results();
-    if results.len() == 1 && results[0].len() == 1 {
-        let ok = OkPacket::parse(&reply.last().payload, reply.capabilities).unwrap();
-        let info = String::from_utf8_lossy(ok.info).into_owned();
-        return format!("{} {} {} {info}", ok.affected, ok.insert_id, ok.warnings);
-    }
-    format!("{:?}", reply.rows())
-}
+use crate::common::{Bed, Node, Param};
+use crate::stage::{all, seen};
 
 /// Of `log` those with an even half are in one group, in two tables.
 const STATEMENTS: [&str; 49] = [
@@ -118,7 +102,7 @@ fn ids_that_servers_generate_are_told() {
         let stage = Stage::new(&bed, "transaction");
         let (schema, whole) = (stage.schema.to_string(), stage.whole.to_string());
         let (mut client, mut direct) = (stage.client(), stage.direct());
-        let mut primary = bed.root(Node::Primary);
+        let (mut primary, mut second) = (bed.root(Node::Primary), bed.root(Node::Second));
         let two = "INSERT INTO log VALUES (4, 'a'), (5, 'b')";
         assert_eq!(seen(&client.query(two)), seen(&direct.query(two)));
         // Another column, of which Atlas is not told.
@@ -131,10 +115,18 @@ fn ids_that_servers_generate_are_told() {
                 "ALTER TABLE {table} ADD n INT NOT NULL AUTO_INCREMENT UNIQUE"
             ));
         }
+        for number in [2, 3] {
+            second.ok(&format!(
+                "ALTER TABLE {schema}_b.log_{number} ADD n INT NOT NULL AUTO_INCREMENT UNIQUE"
+            ));
+        }
+        // Or it goes by the columns as they were, for a while.
+        client.ok("ALTER TABLE log COMMENT = 'anything'");
         let old = "INSERT INTO log VALUES (8, 'a'), (9, 'b')";
         assert_eq!(direct.query(old).error_code(), 1136);
         // The server says so, or Atlas, which has asked meanwhile.
-        assert!(matches!(client.query(old).error_code(), 1105 | 1136));
+        let reply = client.query(old);
+        assert!(matches!(reply.error_code(), 1105 | 1136), "{reply:?}");
         let three = "INSERT INTO log VALUES (8, 'a', NULL), (9, 'b', NULL)";
         crate::common::eventually("the columns are asked for again", || {
             client.query(three).error().is_none()
@@ -156,6 +148,47 @@ fn ids_that_servers_generate_are_told() {
             );
         }
         assert_eq!(client.query("SELECT LAST_INSERT_ID()").cell(), "3");
+    }
+}
+
+/// A reorder of columns that Atlas is not told of puts no row in a place that its key is not looked for in.
+#[test]
+fn columns_that_change_places_misplace_no_row() {
+    for bed in Bed::both() {
+        let stage = Stage::new(&bed, "transaction");
+        let mut client = stage.client();
+        let mut servers = [bed.root(Node::Primary), bed.root(Node::Second)];
+        let schemas = [stage.schema.to_string(), format!("{}_b", stage.schema)];
+        let insert = client.prepare("INSERT INTO log VALUES (?, ?)");
+        client.ok("INSERT INTO log VALUES (900, '903')");
+        for place in ["FIRST", "AFTER id"] {
+            for number in 0..4_usize {
+                let (server, schema) = (&mut servers[number / 2], &schemas[number / 2]);
+                server.ok(&format!(
+                    "ALTER TABLE {schema}.log_{number} MODIFY s VARCHAR(40) {place}"
+                ));
+            }
+            let round = if place == "FIRST" { 0 } else { 100 };
+            for n in 0..8 {
+                let (a, b) = (1000 + round + n, 2003 + round + n);
+                let reply = client.query(&format!("INSERT INTO log VALUES ({a}, {b})"));
+                assert!(matches!(reply.error_code(), 0 | 1054), "{reply:?}");
+                let params = [Param::Int(a + 50), Param::Int(b + 50)];
+                let reply = client.execute(&insert, &params);
+                assert!(matches!(reply.error_code(), 0 | 1054), "{reply:?}");
+            }
+        }
+        let mut rows = 0;
+        for number in 0..4_usize {
+            let (server, schema) = (&mut servers[number / 2], &schemas[number / 2]);
+            let all = server.query(&format!("SELECT id FROM {schema}.log_{number}"));
+            for row in all.rows() {
+                let id: usize = row[0].as_ref().unwrap().parse().unwrap();
+                assert_eq!(id % 4, number, "{:?}: {id}", bed.kind);
+                rows += 1;
+            }
+        }
+        assert!(rows > 16, "{rows}");
     }
 }
 

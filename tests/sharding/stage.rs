@@ -4,6 +4,8 @@
 //! `item` are spread over the two by the parity of `uid`, `log` has two physical tables in each, `sk` is spread by a text; `zone` is in
 //! both groups, `misc` in `main` only.
 
+use atlas::wire::OkPacket;
+
 use crate::common::{Atlas, Bed, Login, Node, Reply, Schema, Wire, config_for};
 
 pub(crate) struct Stage<'b> {
@@ -148,6 +150,20 @@ pub(crate) fn seen(reply: &Reply) -> String {
     let results = reply.results();
     if results.len() == 1 && results[0].len() == 1 {
         return format!("{:?}", reply.affected_and_insert_id());
+    }
+    format!("{:?}", reply.rows())
+}
+
+/// Numbers, warnings and the line of information; rows; or the whole of an error.
+pub(crate) fn all(reply: &Reply) -> String {
+    if let Some(error) = reply.error() {
+        return format!("{error:?}");
+    }
+    let results = reply.results();
+    if results.len() == 1 && results[0].len() == 1 {
+        let ok = OkPacket::parse(&reply.last().payload, reply.capabilities).unwrap();
+        let info = String::from_utf8_lossy(ok.info).into_owned();
+        return format!("{} {} {} {info}", ok.affected, ok.insert_id, ok.warnings);
     }
     format!("{:?}", reply.rows())
 }

@@ -73,12 +73,16 @@ fn plan_with(placement: &Placement, sql: &str, params: &[Scalar]) -> Option<Plan
     placement.plan_text(asked, Some(b"t1"))
 }
 
-/// In words: `-` for an unsharded statement, the group's number, a list of groups and texts, or the reason why not.
-fn goes_with(placement: &Placement, sql: &str, params: &[Scalar]) -> String {
-    let text = |leg: &super::Leg| match &leg.text {
+fn in_words(leg: &super::Leg) -> String {
+    match &leg.text {
         Some(text) => format!("{}: {}", leg.group, String::from_utf8_lossy(text)),
         None => leg.group.to_string(),
-    };
+    }
+}
+
+/// In words: `-` for an unsharded statement, the group's number, a list of groups and texts, or the reason why not.
+fn goes_with(placement: &Placement, sql: &str, params: &[Scalar]) -> String {
+    let text = in_words;
     match plan_with(placement, sql, params) {
         None => "-".to_owned(),
         Some(Plan::One(leg)) => text(&leg),

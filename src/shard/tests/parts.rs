@@ -68,7 +68,7 @@ fn columns_that_are_not_named_are_those_of_the_table() {
             params: &[],
         };
         match placement.plan_text_with(asked, Some(b"t1"), columns) {
-            Some(Plan::One(leg)) => leg.group.to_string(),
+            Some(Plan::One(leg)) => super::in_words(&leg),
             Some(Plan::Columns(table)) => format!("columns of {table}"),
             Some(Plan::Refuse(refused)) => refused.reason().to_owned(),
             other => format!("{other:?}"),
@@ -89,20 +89,28 @@ fn columns_that_are_not_named_are_those_of_the_table() {
         ("UID", "auto_increment"),
     ]);
     assert!(columns.note(table, told, Duration::from_secs(5)));
-    assert_eq!(go(&columns, sql), "2");
     assert_eq!(
-        go(
-            &columns,
-            "INSERT INTO ord SELECT 1, 3 FROM item WHERE uid = 3"
-        ),
-        "2"
+        go(&columns, sql),
+        "2: INSERT INTO ord (`amt`, `UID`) VALUES (7, 3), (8, 5)"
     );
+    for (sql, wanted) in [
+        (
+            "INSERT INTO ord SELECT 1, 3 FROM item WHERE uid = 3",
+            "2: INSERT INTO ord (`amt`, `UID`) SELECT 1, 3 FROM item WHERE uid = 3",
+        ),
+        (
+            "REPLACE t1.`ord` /* a */ ( /* b */ )VALUE(7, 3)",
+            "2: REPLACE t1.`ord` /* a */  (`amt`, `UID`)VALUE(7, 3)",
+        ),
+    ] {
+        assert_eq!(go(&columns, sql), wanted);
+    }
     assert_eq!(
         go(&columns, "INSERT INTO ord VALUES (1, 2, 3)"),
         "a row has more or fewer values than there are columns"
     );
     columns.expire(Duration::from_millis(5_999));
-    assert_eq!(go(&columns, sql), "2");
+    assert!(go(&columns, sql).starts_with("2: "));
     columns.expire(Duration::from_secs(6));
     assert_eq!(go(&columns, sql), "columns of 0");
 }
