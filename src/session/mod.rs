@@ -40,6 +40,7 @@ mod note;
 mod params;
 mod parts;
 mod prepared;
+mod rebind;
 mod renew;
 mod replay;
 mod reply;

@@ -1,5 +1,7 @@
 //! The parameters of an execution as values that a key can be compared with.
 
+use std::ops::Range;
+
 use crate::config::day_of;
 use crate::shard::{self, Scalar};
 use crate::wire::{Capabilities, Execute, Malformed, Reader};
@@ -57,6 +59,43 @@ pub(super) fn values(
                 return Some(Scalar::Null);
             }
             value(&mut values, *kind, *unsigned).ok()
+        })
+        .collect()
+}
+
+/// Of a parameter's type, and of its value.
+pub(super) type Place = (Range<usize>, Option<Range<usize>>);
+
+/// Where the type of each parameter stands among the types, and its value in the packet (nothing for NULL); `None` where the packet
+/// cannot be read.
+pub(super) fn places(
+    payload: &[u8],
+    execute: &Execute,
+    kinds: &[u8],
+    has_names: bool,
+) -> Option<Vec<Place>> {
+    let mut types = Reader::new("parameter types", kinds);
+    let mut list = Vec::new();
+    while types.remaining() > 0 {
+        let start = types.position();
+        let [kind, flags] = types.u16("type").ok()?.to_le_bytes();
+        if has_names {
+            types.lenenc_bytes("name").ok()?;
+        }
+        list.push((start..types.position(), kind, flags & 0x80 != 0));
+    }
+    let nulls_at = execute.type_flag_at?.checked_sub(list.len().div_ceil(8))?;
+    let mut values = Reader::new("parameters", payload.get(execute.values_at..)?);
+    list.into_iter()
+        .enumerate()
+        .map(|(at, (place, kind, unsigned))| {
+            let nulls = payload.get(nulls_at + at / 8)?;
+            if nulls >> (at % 8) & 1 == 1 {
+                return Some((place, None));
+            }
+            let start = execute.values_at + values.position();
+            value(&mut values, kind, unsigned).ok()?;
+            Some((place, Some(start..execute.values_at + values.position())))
         })
         .collect()
 }

@@ -182,6 +182,9 @@ impl Session {
             Ok(false) => return 0,
             Err(fault) => return self.refuse_front(front, &fault, out),
         }
+        if self.series.is_some() {
+            return self.execute_in_parts(cx, front, id, out);
+        }
         let view = self.view(cx);
         let dialect = self.dialect();
         let capabilities = self.capabilities;

@@ -8,16 +8,16 @@
 
 use super::scatter::ONE_SERVER;
 use super::sync::Said;
-use std::cmp::Ordering;
 
+use bound::Bound;
 use total::{Total, with_row};
 
-use super::{Access, Attempt, Cx, Fault, InsertId, Last, Output, Outputs, Parting, Role, Session};
+use super::{Access, Attempt, Cx, Fault, InsertId, Output, Outputs, Parting, Role, Session};
 use crate::route::Pins;
 use crate::session::Outcome;
 use crate::shard::{Leg, Refused};
 use crate::sql::{Kind, Statement, Traits};
-use crate::wire::{ColumnDef, OkPacket, Packets, ResultSetWriter, RowFormat, Status, TextRow};
+use crate::wire::{OkPacket, Packets, Status, TextRow};
 
 /// The savepoint in a client's transaction.
 const SAVE: &[u8] = b"SAVEPOINT `_atlas_parts`";
@@ -26,9 +26,6 @@ const BACK: &[u8] = b"ROLLBACK TO SAVEPOINT `_atlas_parts`";
 
 /// Warnings about a statement's text, which each of its parts gives again: what is deprecated.
 const ONCE: [u16; 4] = [1287, 1681, 3719, 3778];
-
-/// The use of a connection that there is never: what it would tell is kept by the session.
-const NOWHERE: u64 = u64::MAX;
 
 /// Warnings that are kept of all parts together, in bytes.
 const WARNINGS_MAX: usize = 1024 * 1024;
@@ -57,6 +54,8 @@ pub(super) struct Series {
     places: Option<Vec<String>>,
     total: Total,
     failed: Option<Fault>,
+    /// It is an execution of a prepared statement.
+    bound: Option<Bound>,
 }
 
 impl Session {
@@ -77,14 +76,23 @@ impl Session {
         if !is_whole || self.state.pins().any_of(Pins::LOCKED_TABLES) {
             return Err(Fault::Sharded(Refused::ONE_SERVER));
         }
+        let (text, d) = (
+            parts.first().and_then(|part| part.text.as_deref()),
+            self.dialect(),
+        );
+        let ignores = text.is_some_and(|text| total::ignores(text, &d));
         self.series = Some(Box::new(Series {
             parts,
             at: 0,
             step: Step::Begin,
             is_own: !self.is_in_transaction(),
             places: None,
-            total: Total::default(),
+            total: Total {
+                ignores,
+                ..Total::default()
+            },
             failed: None,
+            bound: None,
         }));
         Ok(())
     }
@@ -136,6 +144,7 @@ impl Session {
             places: Some(places),
             total: Total::default(),
             failed: None,
+            bound: None,
         }));
         Ok(())
     }
@@ -199,6 +208,10 @@ impl Session {
             Step::Undo if is_own => b"ROLLBACK",
             Step::Undo | Step::Done => BACK,
         };
+        if step == Step::Part && self.series.as_ref().is_some_and(|s| s.bound.is_some()) {
+            self.execute_part(cx, &part, out);
+            return Ok(false);
+        }
         let capabilities = self.capabilities_of(Role::Primary);
         out.backend(Role::Primary, Access::Write, |buffer| {
             super::bring::write_query(buffer, capabilities, text);
@@ -413,73 +426,9 @@ impl Session {
         self.attempt = Attempt::default();
         self.give_back(out);
     }
-
-    /// What SHOW WARNINGS is to tell, of which the connection knows nothing any more.
-    fn note_shown_warnings(&mut self, warnings: u16, shown: &[[Vec<u8>; 3]]) {
-        self.last = None;
-        self.has_moved = true;
-        self.warned_dress = None;
-        self.warned = Some(Last {
-            role: Role::Primary,
-            serial: NOWHERE,
-            holds: false,
-            warnings,
-            lost: false,
-        });
-        let mut reply = Vec::new();
-        let columns = [
-            ColumnDef::text(b"Level"),
-            ColumnDef::number(b"Code"),
-            ColumnDef::text(b"Message"),
-        ];
-        let mut rows = ResultSetWriter::begin_with(
-            &mut reply,
-            1,
-            self.capabilities,
-            self.status,
-            RowFormat::Text,
-            &columns,
-        );
-        for [level, code, message] in shown {
-            rows.row(&[Some(level), Some(code), Some(message)]);
-        }
-        rows.finish();
-        self.kept_warnings = Some(reply.into());
-    }
 }
 
 impl Series {
-    /// What became of each part of a definition that failed.
-    fn notes(&self) -> Vec<String> {
-        let places = self.places.iter().flatten().enumerate();
-        let note = |(at, place): (usize, &String)| {
-            let what = match at.cmp(&self.at) {
-                Ordering::Less => "done",
-                Ordering::Equal => "failed",
-                Ordering::Greater => "not tried",
-            };
-            format!("{place}: {what}")
-        };
-        places.map(note).collect()
-    }
-
-    /// The error of a definition, with what became of its parts.
-    pub(super) fn report(&self, fault: &Fault) -> Option<Fault> {
-        let places = self.places.as_ref().filter(|places| places.len() > 1)?;
-        let failed = places.get(self.at)?;
-        let list = |some: Option<&[String]>| match some {
-            None | Some([]) => "nothing".to_owned(),
-            Some(some) => some.join(", "),
-        };
-        let (done, left) = (list(places.get(..self.at)), list(places.get(self.at + 1..)));
-        let (code, sqlstate) = fault.code();
-        Some(Fault::Server {
-            code,
-            sqlstate,
-            message: format!("{fault} (failed on {failed}; done on {done}; not tried on {left})"),
-        })
-    }
-
     fn next_part(&mut self) {
         self.at += 1;
         self.step = if self.at < self.parts.len() {
@@ -492,4 +441,6 @@ impl Series {
     }
 }
 
+mod bound;
+mod told;
 mod total;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::command::Front;
 use super::params;
+use super::rebind::Values;
 use super::{Cx, Fault, Outputs, Session};
 use crate::shard::{Asked, Leg, Placement, Plan, Refused, Scalar, Shape};
 use crate::sql::{Dialect, Kind, Statement, Traits};
@@ -22,6 +23,12 @@ pub(super) struct Logical {
     /// The map that it was read by; another may have come into force since.
     placement: Arc<Placement>,
     shape: Shape,
+}
+
+impl Logical {
+    pub(super) fn sql(&self) -> &[u8] {
+        &self.sql
+    }
 }
 
 /// Where a statement is prepared.
@@ -117,6 +124,9 @@ impl Session {
         if self.diary.is_leg || cx.snapshot.placement.is_none() && self.moved_to.is_none() {
             return Ok(true);
         }
+        if self.series.is_some() {
+            return Ok(true);
+        }
         self.dress = None;
         let home = self.account(cx.snapshot).group;
         let here = self.group_index(cx.snapshot);
@@ -153,15 +163,16 @@ impl Session {
             logical.placement = placement.clone();
         }
         let payload = front.payload();
-        let bound = Execute::parse(payload, statement.params, capabilities).ok();
-        let bound = bound.and_then(|execute| {
-            let kinds = match &execute.types {
-                Some(range) => payload.get(range.clone()),
-                None => statement.types.as_deref(),
-            };
-            let has_names = capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
-            params::values(payload, &execute, kinds?, has_names)
+        let execute = Execute::parse(payload, statement.params, capabilities).ok();
+        let has_names = capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
+        let kinds = execute.as_ref().and_then(|execute| match &execute.types {
+            Some(range) => payload.get(range.clone()),
+            None => statement.types.as_deref(),
         });
+        let bound = execute
+            .as_ref()
+            .zip(kinds)
+            .and_then(|(execute, kinds)| params::values(payload, execute, kinds, has_names));
         let bound: Vec<Scalar> = bound.unwrap_or_default();
         let asked = Asked {
             text: &logical.sql,
@@ -184,6 +195,33 @@ impl Session {
         let plan = placement.plan(shape, asked);
         if let Plan::Columns(table) = plan {
             return self.ask_columns(cx, table, out).map(|()| false);
+        }
+        if matches!(plan, Plan::Parts(_) | Plan::Each(_)) {
+            let values = execute.as_ref().zip(kinds).and_then(|(execute, kinds)| {
+                Values::new(payload, execute, kinds, statement.params, has_names)
+            });
+            if statement.params > 0 && values.is_none() {
+                return Err(Fault::TypesUnknown);
+            }
+            let sql = logical.sql.clone();
+            let told = execute.and_then(|execute| execute.types);
+            if let Some(types) = told.and_then(|range| payload.get(range)) {
+                statement.note_types(types);
+            }
+            let of = Statement {
+                kind: statement.kind,
+                traits: statement.traits,
+                hint: None,
+            };
+            match plan {
+                Plan::Each(parts) => self.begin_definitions(cx, parts, &of)?,
+                Plan::Parts(parts) => {
+                    self.begin_series(parts, &of)?;
+                    self.bind_series(id, &sql, values);
+                }
+                _ => {}
+            }
+            return Ok(true);
         }
         let leg = match plan {
             Plan::Scatter { legs, limit } if self.may_fan_out() => {

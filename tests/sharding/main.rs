@@ -10,6 +10,7 @@ mod inserts;
 mod kill;
 mod long;
 mod names;
+mod prepared;
 mod random;
 mod scatter;
 mod spread;

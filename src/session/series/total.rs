@@ -1,5 +1,6 @@
 //! The sum of what the parts of a write have answered.
 
+use crate::sql::{self, Dialect};
 use crate::wire::OkPacket;
 
 /// What the parts have answered.
@@ -18,6 +19,8 @@ pub(super) struct Total {
     pub(super) shown: Vec<[Vec<u8>; 3]>,
     pub(super) shown_size: usize,
     pub(super) info: Vec<(String, u64)>,
+    /// Rows that are there already are passed over.
+    pub(super) ignores: bool,
 }
 
 impl Total {
@@ -31,7 +34,8 @@ impl Total {
         self.warnings += u64::from(ok.warnings);
         let mut info = read_info(ok.info);
         if info.is_empty() && rows.len() == 1 {
-            let duplicates = u64::from(ok.affected != 1);
+            // None is affected where one is passed over, or would become what it is.
+            let duplicates = u64::from(ok.affected > 1 || ok.affected == 0 && self.ignores);
             let numbers = [
                 ("Records", 1),
                 ("Duplicates", duplicates),
@@ -64,6 +68,13 @@ impl Total {
             .map(|(name, number)| format!("{name}: {number}"));
         parts.collect::<Vec<_>>().join("  ").into_bytes()
     }
+}
+
+/// `INSERT LOW_PRIORITY IGNORE`
+pub(super) fn ignores(text: &[u8], d: &Dialect) -> bool {
+    let word = |t: sql::Token| text.get(t.start..t.end).unwrap_or_default();
+    let mut words = sql::Tokens::new(text, d).take(3).map(word);
+    words.any(|word| word.eq_ignore_ascii_case(b"ignore"))
 }
 
 /// `Records: 3  Duplicates: 0  Warnings: 0`
