@@ -29,6 +29,8 @@ pub struct Reading {
     pub clients_max: usize,
     /// Every server of every group.
     pub backends: Vec<BackendReading>,
+    /// Every account.
+    pub accounts: Vec<AccountReading>,
     /// Statements by kind, route and reason.
     pub statements: Vec<(&'static str, &'static str, &'static str, u64)>,
     /// How long statements took, by route.
@@ -56,6 +58,21 @@ pub struct Histogram {
     pub count: u64,
     /// The sum, in seconds.
     pub sum: f64,
+}
+
+/// The figures of an account.
+#[derive(Debug, Clone, Default)]
+pub struct AccountReading {
+    /// Its name.
+    pub name: String,
+    /// Its clients.
+    pub clients: usize,
+    /// Statements that servers answered, by route.
+    pub statements: [(&'static str, u64); 2],
+    /// Those of them that were answered by an error.
+    pub errors: u64,
+    /// Statements that Atlas refused.
+    pub refused: u64,
 }
 
 /// The figures of a server in its group.
@@ -157,11 +174,34 @@ impl Collector for Reading {
                     .map(move |(state, count)| ([group, address, role, ("state", *state)], *count))
             }),
         )?;
+        self.encode_accounts(out)?;
         self.encode_work(out)
     }
 }
 
 impl Reading {
+    /// Who did how much.
+    fn encode_accounts(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        fn label(account: &AccountReading) -> (&'static str, &str) {
+            ("account", &account.name)
+        }
+        let accounts = || self.accounts.iter();
+        let clients = accounts().map(|account| ([label(account)], account.clients));
+        family(out, "account_clients", "Clients of the account.", clients)?;
+        let help = "Statements of the account that servers answered.";
+        let statements = accounts().flat_map(|account| {
+            let of_route = account.statements.iter();
+            of_route.map(|(route, count)| ([label(account), ("route", *route)], *count))
+        });
+        counters(out, "account_statements", help, statements)?;
+        let help = "Those of them that were answered by an error.";
+        let errors = accounts().map(|account| ([label(account)], account.errors));
+        counters(out, "account_errors", help, errors)?;
+        let help = "Statements of the account that Atlas refused.";
+        let refused = accounts().map(|account| ([label(account)], account.refused));
+        counters(out, "account_refused", help, refused)
+    }
+
     /// What statements and clients did.
     fn encode_work(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         counters(
@@ -316,6 +356,13 @@ mod tests {
                 backend("main", "10.0.0.1:3306", "primary", true),
                 backend("main", "unix:/a\"b\\c\n", "replica", false),
             ],
+            accounts: vec![AccountReading {
+                name: "shop".to_owned(),
+                clients: 3,
+                statements: [("primary", 4), ("replica", 5)],
+                errors: 6,
+                refused: 7,
+            }],
             statements: vec![("read", "replica", "plain-read", 12)],
             statement_seconds: vec![(
                 "replica",
@@ -336,6 +383,11 @@ mod tests {
         let (servers, work) = text.split_once("# HELP atlas_backend_connections").unwrap();
         for line in [
             "atlas_backend_connections{group=\"main\",address=\"10.0.0.1:3306\",role=\"primary\",state=\"in_use\"} 1",
+            "atlas_account_clients{account=\"shop\"} 3",
+            "atlas_account_statements_total{account=\"shop\",route=\"primary\"} 4",
+            "atlas_account_statements_total{account=\"shop\",route=\"replica\"} 5",
+            "atlas_account_errors_total{account=\"shop\"} 6",
+            "atlas_account_refused_total{account=\"shop\"} 7",
             "atlas_statements_total{kind=\"read\",route=\"replica\",reason=\"plain-read\"} 12",
             "atlas_statement_seconds_bucket{route=\"replica\",le=\"0.001\"} 3",
             "atlas_statement_seconds_bucket{route=\"replica\",le=\"+Inf\"} 4",

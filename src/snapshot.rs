@@ -12,6 +12,7 @@ use crate::config::{
     self, Causal, Config, GroupConfig, HostAddress, NoReplica, ReadFrom, Topology,
 };
 use crate::pool::HostId;
+use crate::route::{Limiter, Rules};
 use crate::shard::Placement;
 
 /// See the module's words.
@@ -27,6 +28,8 @@ pub struct Snapshot {
     pub groups: Vec<Group>,
     /// Hosts of all groups.
     pub hosts: Vec<HostEntry>,
+    /// Rules and `[safety]`; nothing if there are none.
+    pub rules: Option<Arc<Rules>>,
     /// Where sharded tables are; nothing if there are none.
     pub placement: Option<Arc<Placement>>,
     by_name: HashMap<Vec<u8>, usize>,
@@ -58,6 +61,10 @@ pub struct Account {
     pub networks: config::Networks,
     /// Clients at a time; 0 for no limit of its own.
     pub max_connections: usize,
+    /// Limits on its statements.
+    pub limits: config::Limits,
+    /// What is counted for them.
+    pub limiter: Arc<Limiter>,
     /// It is configured no more: nobody logs in, and who did is to go.
     pub is_gone: bool,
 }
@@ -167,6 +174,7 @@ impl Snapshot {
             by_name: HashMap::new(),
             backends: before.map_or_else(Vec::new, |before| before.backends.clone()),
             placement: None,
+            rules: None,
             config,
         };
         next.accounts.iter_mut().for_each(|a| a.is_gone = true);
@@ -183,6 +191,9 @@ impl Snapshot {
         for index in 0..next.config.users.len() {
             next.add_account(index, &places);
         }
+        let before = before.and_then(|before| before.rules.as_deref());
+        let rules = Rules::new(&next.config.rules, next.config.safety, before);
+        next.rules = rules.map(Arc::new);
         next.placement = Placement::new(&next.config, &places).map(Arc::new);
         next
     }
@@ -260,7 +271,7 @@ impl Snapshot {
             self.add_backend(&user.backend.user, &user.backend.passwords),
             self.add_backend(&user.backend.read_user, &user.backend.read_passwords),
         ];
-        let account = Account {
+        let mut account = Account {
             name: user.name.into(),
             passwords: user.passwords.into(),
             group: places.get(user.group).copied().unwrap_or_default(),
@@ -271,9 +282,15 @@ impl Snapshot {
             shares: user.sharing == config::Sharing::Transaction,
             networks: user.networks,
             max_connections: user.max_connections,
+            limits: user.limits,
+            limiter: Arc::default(),
             is_gone: false,
         };
         let known = self.accounts.iter().position(|a| a.name == account.name);
+        if let Some(before) = known.and_then(|known| self.accounts.get(known)) {
+            // What runs goes on to count.
+            account.limiter = before.limiter.clone();
+        }
         let place = known.unwrap_or(self.accounts.len());
         self.by_name.insert(account.name.clone(), place);
         match self.accounts.get_mut(place) {
@@ -303,6 +320,14 @@ impl Snapshot {
     #[must_use]
     pub fn account(&self, name: &[u8]) -> Option<usize> {
         self.by_name.get(name).copied()
+    }
+
+    /// Whether statements of an account are to be held against rules or limits.
+    #[must_use]
+    pub fn governs(&self, account: usize) -> bool {
+        let has_limits =
+            |account: &Account| account.limits.rate > 0 || account.limits.concurrency > 0;
+        self.rules.is_some() || self.accounts.get(account).is_some_and(has_limits)
     }
 
     /// Whether an account of the configuration logs in to servers like this.

@@ -76,6 +76,8 @@ pub enum Command {
     Show(Report),
     /// Settings of servers that do not fit.
     CheckBackends,
+    /// Who is connected to the servers without this instance.
+    CheckConnections,
     /// Where a statement would go.
     ExplainRoute {
         /// The account that would send it; the first one unless named.
@@ -108,6 +110,7 @@ impl Command {
             | Self::Version
             | Self::Show(_)
             | Self::CheckBackends
+            | Self::CheckConnections
             | Self::ExplainRoute { .. } => false,
             Self::SetState(..)
             | Self::AddBackend { .. }
@@ -162,6 +165,8 @@ pub enum Report {
     Digests,
     /// Where statements went.
     Routes,
+    /// Who uses the instance.
+    Accounts,
     /// Rules.
     Rules,
     /// Sharded tables.
@@ -328,10 +333,12 @@ fn command(words: &[Word<'_>]) -> Option<Result<Command, Refusal>> {
         (&["show", "pins"], Command::Show(Report::Pins)),
         (&["show", "digests"], Command::Show(Report::Digests)),
         (&["show", "routes"], Command::Show(Report::Routes)),
+        (&["show", "accounts"], Command::Show(Report::Accounts)),
         (&["show", "rules"], Command::Show(Report::Rules)),
         (&["show", "tables"], Command::Show(Report::Tables)),
         (&["show", "events"], Command::Show(Report::Events)),
         (&["check", "backends"], Command::CheckBackends),
+        (&["check", "connections"], Command::CheckConnections),
         (&["drain"], Command::Drain),
         (&["shutdown"], Command::Drain),
         (&["shutdown", "normal"], Command::Drain),

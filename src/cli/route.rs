@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, Write};
 
 use super::RouteArguments;
-use crate::config::{Config, GroupConfig, NoReplica, ReadFrom, UserConfig};
-use crate::route::{self, View};
+use crate::config::{Config, GroupConfig, NoReplica, ReadFrom, RuleTarget, UserConfig};
+use crate::route::{self, Room, Rules, Sent, Verdict, View};
 use crate::session::{Pins, Role};
 use crate::shard::{Asked, Placement, Plan};
 use crate::sql::{self, Dialect, Kind, Server, Statement};
@@ -15,6 +15,7 @@ pub(super) struct Session<'a> {
     groups: &'a [GroupConfig],
     user: Option<&'a UserConfig>,
     placement: Option<Placement>,
+    rules: Option<Rules>,
     schema: Option<&'a [u8]>,
     in_transaction: bool,
 }
@@ -55,6 +56,7 @@ impl<'a> Session<'a> {
                 let places: Vec<usize> = (0..config.groups.len()).collect();
                 Placement::new(config, &places)
             }),
+            rules: config.and_then(|config| Rules::new(&config.rules, config.safety, None)),
             schema: arguments
                 .schema
                 .as_deref()
@@ -71,7 +73,9 @@ impl<'a> Session<'a> {
             statement = sql::classify(sql, &Dialect::new(Server::MySql, 0));
         }
         let group = self.user.and_then(|user| self.groups.get(user.group));
-        let (route, reason) = self.route(&statement, group);
+        let mut room = Room::default();
+        let verdict = self.judge(sql, &statement, &mut room);
+        let (route, reason) = self.route(&statement, group, verdict.target());
         let plain = Explanation {
             class: statement.kind.as_str(),
             route,
@@ -79,10 +83,33 @@ impl<'a> Session<'a> {
             reason: reason.to_owned(),
             shards: Vec::new(),
         };
+        if let Some(reason) = verdict.refusal() {
+            return Explanation {
+                route: "refused",
+                reason,
+                ..plain
+            };
+        }
         match self.plan(sql, statement.kind) {
             None => plain,
             Some(plan) => self.explain_plan(sql, plain, plan),
         }
+    }
+
+    /// Rules about networks are about clients that come over one.
+    fn judge(&self, sql: &[u8], statement: &Statement<'_>, room: &mut Room) -> Verdict<'_> {
+        let Some(rules) = &self.rules else {
+            return Verdict::None;
+        };
+        let sent = Sent {
+            user: self.user.map_or(b"", |user| user.name.as_bytes()),
+            schema: self.schema,
+            address: None,
+            text: sql,
+            is_whole: true,
+            dialect: &Dialect::new(Server::MariaDb, 0),
+        };
+        rules.judge(sent, statement, room)
     }
 
     fn plan(&self, sql: &[u8], kind: Kind) -> Option<Plan> {
@@ -135,6 +162,7 @@ impl<'a> Session<'a> {
         &self,
         statement: &Statement<'_>,
         group: Option<&GroupConfig>,
+        target: Option<RuleTarget>,
     ) -> (&'static str, &'static str) {
         if matches!(statement.kind, Kind::ExplainRoute | Kind::ShowLastRoute) {
             return ("local", "answered-by-atlas");
@@ -150,7 +178,7 @@ impl<'a> Session<'a> {
             warned: None,
             read_from,
         };
-        let route = route::decide(statement, &view);
+        let route = route::decide_for(statement, &view, target);
         match (route.role, group) {
             (Role::Primary, _) => ("primary", route.reason.as_str()),
             (Role::Replica, Some(group)) if group.replicas.is_empty() => {

@@ -33,6 +33,11 @@ impl<'a> Field<'a> {
             .report(Severity::Warning, self.offset, &self.path, &text.into());
     }
 
+    pub(super) fn note(&self, text: impl Into<String>) {
+        self.ctx
+            .report(Severity::Note, self.offset, &self.path, &text.into());
+    }
+
     pub(super) fn env(&self, name: &str) -> Option<String> {
         (self.ctx.outside.env)(name)
     }

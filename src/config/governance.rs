@@ -1,131 +1,14 @@
-//! `[[rules]]`, `[safety]` and `[log]`: what is refused, and what is written down. Only the log level is acted on by this
-//! version; the rest is read and checked.
+//! `[safety]` and `[log]`: what is refused, and what is written down. Of `[log]` only the level and the threshold of slow statements
+//! are acted on by this version; the rest is read and checked.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipnet::IpNet;
-
 use super::server::DAY;
 use super::tree::Section;
-use super::value;
-
-/// Which statements a rule is about; an absent part matches everything.
-#[derive(Clone, Debug, Default)]
-pub struct RuleMatch {
-    /// Account.
-    pub user: Option<String>,
-    /// Digest of the statement.
-    pub digest: Option<String>,
-    /// Regular expression on the statement.
-    pub regex: Option<String>,
-    /// Whether it writes.
-    pub writes: Option<bool>,
-    /// Default schema.
-    pub schema: Option<String>,
-    /// Network of the client.
-    pub network: Option<IpNet>,
-}
-
-/// What a rule does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuleAction {
-    /// Refuse the statement.
-    Reject,
-    /// Send it elsewhere.
-    Route,
-    /// Bound its time.
-    Timeout,
-    /// Bound how many run.
-    Limit,
-    /// Send it to a second place as well.
-    Mirror,
-    /// Write it down.
-    Log,
-    /// Let it pass, without looking at later rules.
-    Allow,
-}
-
-/// A rule; the first that matches wins.
-#[derive(Clone, Debug)]
-pub struct RuleConfig {
-    /// Its name.
-    pub name: String,
-    /// Which statements it is about.
-    pub matches: RuleMatch,
-    /// What it does.
-    pub action: RuleAction,
-    /// What a refused client is told.
-    pub message: String,
-}
-
-impl RuleConfig {
-    pub(super) fn read_all(root: &Section<'_>) -> Vec<Self> {
-        let mut rules: Vec<Self> = Vec::new();
-        for section in root.sections("rules") {
-            let rule = Self::read(&section);
-            if !rule.name.is_empty() && rules.iter().any(|other| other.name == rule.name) {
-                section.error(format!("rule \"{}\" is defined twice", rule.name));
-            }
-            rules.push(rule);
-        }
-        rules
-    }
-
-    fn read(section: &Section<'_>) -> Self {
-        if section.get("name").is_none() {
-            section.missing("name", "a name, which refused clients are told");
-        }
-        let actions = [
-            ("reject", RuleAction::Reject),
-            ("route", RuleAction::Route),
-            ("timeout", RuleAction::Timeout),
-            ("limit", RuleAction::Limit),
-            ("mirror", RuleAction::Mirror),
-            ("log", RuleAction::Log),
-            ("allow", RuleAction::Allow),
-        ];
-        if section.get("action").is_none() {
-            section.missing(
-                "action",
-                "one of reject, route, timeout, limit, mirror, log, allow",
-            );
-        }
-        let matches = section.section("match");
-        Self {
-            name: text(section, "name").unwrap_or_default(),
-            matches: RuleMatch {
-                user: text(&matches, "user").filter(|user| user != "*"),
-                digest: text(&matches, "digest"),
-                regex: text(&matches, "regex"),
-                writes: matches.choice(
-                    "kind",
-                    &[("", None), ("read", Some(false)), ("write", Some(true))],
-                    None,
-                ),
-                schema: text(&matches, "schema"),
-                network: matches
-                    .get("network")
-                    .filter(|field| field.string() != Some(""))
-                    .and_then(|field| field.parse(value::network)),
-            },
-            action: section.choice("action", &actions, RuleAction::Allow),
-            message: text(section, "message").unwrap_or_default(),
-        }
-    }
-}
-
-/// A text that is not empty.
-fn text(section: &Section<'_>, name: &str) -> Option<String> {
-    section
-        .get(name)
-        .and_then(|field| field.string())
-        .filter(|text| !text.is_empty())
-        .map(str::to_owned)
-}
 
 /// `[safety]`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SafetyConfig {
     /// Refuse UPDATE and DELETE without WHERE.
     pub require_where: bool,

@@ -116,8 +116,8 @@ pub const KEYS: &[Key] = &[
     key("users.sharing", r#""transaction""#, Yes, "when a server connection may be given to another client: after each `transaction`, or after the `session`"),
     key("users.causal", r#""off""#, Yes, "reads see earlier writes: `off`; `window:500ms` (after a write the session's reads go to the primary for that long); `session` or `session:2s` (reads see the session's own writes: a replica that has not got them is waited for so long, 500ms unless said, then the primary is asked); `global` (everybody's: reads go to the primary)"),
     key("users.max_connections", "0", Yes, "clients of the account at a time; 0 for no limit of its own"),
-    key("users.limits.rate", "0", AsDefault, "statements a second; 0 for no limit"),
-    key("users.limits.concurrency", "0", AsDefault, "statements at a time; 0 for no limit"),
+    key("users.limits.rate", "0", Yes, "statements a second, those of a second at once; 0 for no limit"),
+    key("users.limits.concurrency", "0", Yes, "statements at a time; 0 for no limit"),
     key("users.limits.statement_timeout", r#""0s""#, AsDefault, "a statement is ended after this; `0s` for never"),
     key("users.limits.result_rows", "0", AsDefault, "rows that a result may have; 0 for no limit"),
     key("users.labels.*", "", No, "labels for metrics and logs"),
@@ -141,18 +141,22 @@ pub const KEYS: &[Key] = &[
     key("sharding.merge_rows", "10000", No, "bound of offset + limit for a merged statement"),
     key("sharding.merge_memory", r#""64MiB""#, Yes, "rows of one statement that may be collected from several shards"),
 
-    key("rules.name", "", No, "name of the rule; the first that matches wins"),
-    key("rules.match.user", r#""*""#, No, "account, `*` for all"),
-    key("rules.match.digest", r#""""#, No, "digest of the statement"),
-    key("rules.match.regex", r#""""#, No, "regular expression on the statement"),
-    key("rules.match.kind", r#""""#, No, "kind of statement: `read` or `write`"),
-    key("rules.match.schema", r#""""#, No, "default schema"),
-    key("rules.match.network", r#""""#, No, "network of the client"),
-    key("rules.action", "", No, "`reject`, `route`, `timeout`, `limit`, `mirror`, `log`, `allow`"),
-    key("rules.message", r#""""#, No, "what a refused client is told"),
+    key("rules.name", "", Yes, "name of the rule; the first that matches wins"),
+    key("rules.match.user", r#""*""#, Yes, "account, `*` for all"),
+    key("rules.match.digest", r#""""#, Yes, "digest of the statement, as `SHOW DIGESTS` has it"),
+    key("rules.match.regex", r#""""#, Yes, "regular expression on the statement, which is seen without comments and with each run of blanks as one"),
+    key("rules.match.kind", r#""""#, Yes, "kind of statement: `read` or `write`"),
+    key("rules.match.schema", r#""""#, Yes, "default schema"),
+    key("rules.match.network", r#""""#, Yes, "network of the client"),
+    key("rules.action", "", Yes, "`reject`; `route` (of plain reads, see `to`); `limit` (see `rate`); `log` (the statement, without its literals, goes to the log); `allow` (later rules and `[safety]` are passed over). `timeout` and `mirror` are not acted on yet"),
+    key("rules.message", r#""""#, Yes, "what a refused client is told"),
+    key("rules.to", r#""""#, Yes, "of `route`: `primary` or `replica`"),
+    key("rules.rate", "0", Yes, "of `limit`: statements a second that the rule lets pass"),
+    key("rules.concurrency", "0", Yes, "of `limit`: statements at a time"),
+    key("rules.timeout", r#""0s""#, AsDefault, "of `timeout`: how long a statement may run"),
 
-    key("safety.require_where", "false", AsDefault, "refuse UPDATE and DELETE without WHERE"),
-    key("safety.refuse_sleep", "false", AsDefault, "refuse SLEEP and BENCHMARK"),
+    key("safety.require_where", "false", Yes, "refuse UPDATE and DELETE without WHERE"),
+    key("safety.refuse_sleep", "false", Yes, "refuse SLEEP and BENCHMARK"),
 
     key("log.level", r#""info""#, Yes, "`error`, `warn`, `info`, `debug`, `trace` or `off`"),
     key("log.slow.file", r#""""#, AsDefault, "slow log; empty for none"),
@@ -244,7 +248,7 @@ mod tests {
         assert_eq!(children("server.tls"), ["mode", "cert", "key", "ca"]);
         assert_eq!(children("")[..4], ["server", "admin", "monitor", "pool"]);
         assert_eq!(children("groups.schemas"), ["*"]);
-        assert!(is_ignored("rules") && is_ignored("rules.match.user"));
+        assert!(is_ignored("users.labels") && is_ignored("tables.id.column"));
         assert!(
             !is_ignored("pool.breaker") && !is_ignored("server") && !is_ignored("groups.replicas")
         );

@@ -14,6 +14,7 @@ mod group;
 mod keys;
 mod pool;
 mod problem;
+mod rule;
 mod server;
 mod sharding;
 mod tree;
@@ -25,7 +26,7 @@ mod tests;
 
 pub use date::{day, day_of, print_day};
 pub use diff::{Difference, diff};
-pub use governance::{LogConfig, LogLevel, RuleAction, RuleConfig, RuleMatch, SafetyConfig};
+pub use governance::{LogConfig, LogLevel, SafetyConfig};
 pub use group::{
     BackendTls, BackendTlsMode, GroupConfig, HostAddress, HostConfig, NoReplica, Topology,
 };
@@ -33,6 +34,7 @@ pub use keys::{Acted, KEYS, Key};
 pub use pool::{BreakerConfig, MonitorConfig, PoolConfig};
 pub(crate) use problem::on_one_line;
 pub use problem::{InputFile, Problem, Severity};
+pub use rule::{RuleAction, RuleConfig, RuleMatch, RuleTarget};
 pub use server::{
     AdminConfig, AdminUser, AuthPlugin, ListenAddress, Networks, PinWorkers, ServerConfig,
     ServerTls, ServerTlsMode,

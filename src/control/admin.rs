@@ -2,8 +2,9 @@
 //! commands may wait; how many there are is bounded, and so is the time that each may take to say something. Nothing here is on a
 //! statement's way.
 //!
-//! `operator` carries commands out: `reports`, `clients`, `checks` and `explain` tell what is, `change` and `save` change it.
+//! `operator` carries commands out: `reports`, `accounts`, `clients`, `checks`, `strangers` and `explain` tell what is, `change` and `save` change it.
 
+mod accounts;
 mod change;
 mod checks;
 mod clients;
@@ -11,6 +12,7 @@ mod explain;
 mod operator;
 mod reports;
 mod save;
+mod strangers;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -262,6 +264,9 @@ impl Port {
                 Step::Run(request) => {
                     let answer = self.operator.carry_out(&request);
                     connection.answer(&request, &answer, &mut out);
+                    let sent = send(&mut stream, &mut out);
+                    self.operator.finish(&request);
+                    sent?;
                 }
                 Step::Denied { why, is_guess } => {
                     log::warn!("admin port: {why}");

@@ -400,7 +400,7 @@ impl Worker {
                 Output::StartTls => self.tls_asked = true,
                 Output::Denied => assert!(self.session.denial().is_some()),
                 Output::LoggedIn(account) => assert!(account < SNAPSHOT.accounts.len()),
-                Output::Unseen => {}
+                Output::Unseen | Output::Note(_) => {}
                 // No table is sharded here.
                 Output::BeginLeg { .. } | Output::EndLeg(_) | Output::EndLegs => unreachable!(),
                 Output::CloseClient => assert!(self.session.is_closed()),

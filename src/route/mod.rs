@@ -1,10 +1,15 @@
 //! Where a statement goes: one function over what the statement is and what the session is in the middle of.
-//! Choosing a host among replicas is `balance`; nothing here knows connections.
+//! Choosing a host among replicas is `balance`; what operators say of statements is `rules`, how many there may be is `limit`. Nothing
+//! here knows connections.
 
 mod balance;
+mod limit;
+mod rules;
 mod view;
 
 pub use balance::{Balance, Candidate};
+pub use limit::{Exceeded, Limiter, Permit};
+pub use rules::{Room, Rule, Rules, Sent, Verdict, decide_for, hinted, redirect};
 pub use view::{Pins, Role, View};
 
 use crate::config::ReadFrom;
@@ -29,6 +34,8 @@ pub enum Reason {
     Causal,
     /// The account reads from the primary.
     Account,
+    /// A rule has it answered by the primary.
+    Rule,
     /// No replica may serve it and the group's policy sends it to the primary.
     NoReplica,
 }
@@ -46,6 +53,7 @@ impl Reason {
             Self::Follows => "follows-previous-statement",
             Self::Causal => "causal",
             Self::Account => "account-reads-primary",
+            Self::Rule => "rule",
             Self::NoReplica => "no-replica",
         }
     }

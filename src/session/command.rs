@@ -9,7 +9,7 @@ use super::{
     Access, COMMAND_WHOLE_MAX, Cx, Expect, Fault, Output, Outputs, Reply, Role, Running, Session,
     Tracker, Upload, What,
 };
-use crate::route::Reason;
+use crate::route::{self, Reason};
 use crate::sql::{self, Hint, Kind, Server, Traits};
 use crate::wire::{Command, Header, MAX_PAYLOAD, query_text};
 
@@ -271,6 +271,11 @@ impl Session {
             }
             _ => {}
         }
+        if let Err(fault) = self.govern(cx, sql, &statement, true, out) {
+            return self.refuse_front(front, &fault, out);
+        }
+        let target = self.rule_target();
+        let statement = route::hinted(statement, target);
         if self.shares {
             self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
         }
@@ -294,7 +299,7 @@ impl Session {
         let dresses = self.dress_for(cx, leg.as_ref(), statement.kind, statement.traits);
         let spliced = leg.and_then(|leg| leg.text);
         let sql = spliced.as_deref().unwrap_or(sql);
-        let mut route = self.decide(cx, sql, &statement);
+        let mut route = route::redirect(self.decide(cx, sql, &statement), target);
         let settled = self
             .check_hint(cx, &statement)
             .and_then(|()| self.settle(cx, &mut route, statement.kind, statement.traits));
@@ -313,6 +318,7 @@ impl Session {
             return match kept {
                 Ok(reply) => {
                     out.client(|buffer| buffer.extend_from_slice(&reply));
+                    self.attempt = super::Attempt::default();
                     front.total()
                 }
                 Err(fault) => self.refuse_front(front, &fault, out),
@@ -463,38 +469,5 @@ impl Session {
                 },
             });
         }
-    }
-
-    /// Answers the command at the front with an error instead of sending it.
-    pub(super) fn refuse_front(
-        &mut self,
-        mut front: Front<'_>,
-        fault: &Fault,
-        out: &mut Outputs,
-    ) -> usize {
-        let consumed = self.skip(&mut front);
-        self.diary.left();
-        self.attempt = super::Attempt::default();
-        let reported = self.end_pieces(fault);
-        let fault = reported.as_ref().unwrap_or(fault);
-        self.refuse(fault, 1, out);
-        self.give_back(out);
-        consumed
-    }
-
-    /// Passes over the command at the front, also over what has not arrived of it.
-    pub(super) fn skip(&mut self, front: &mut Front<'_>) -> usize {
-        let here = front.total().min(front.bytes.len());
-        if !front.is_whole() {
-            self.upload = Some(Upload {
-                to: None,
-                access: Access::Read,
-                left: front.total() - here,
-                more: front.len == MAX_PAYLOAD,
-                seq: 0,
-                is_file: false,
-            });
-        }
-        here
     }
 }

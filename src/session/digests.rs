@@ -8,10 +8,6 @@ use crate::sql::{self, Dialect};
 
 /// Kinds that are kept. When there are more, those that came least often make room.
 const KINDS_MAX: usize = 2000;
-/// Bytes of a normal form that are kept.
-const FORM_MAX: usize = 1024;
-/// Bytes of a text that are looked at.
-const TEXT_MAX: usize = 16 * 1024;
 /// A text is looked at for each so much time that passes, and a few more after a pause.
 const PACE: Duration = Duration::from_micros(500);
 const SAVED_MAX: u32 = 200;
@@ -56,7 +52,7 @@ impl Default for Digests {
             paid: Duration::ZERO,
             passed: 0,
             dropped: 0,
-            form: Vec::with_capacity(FORM_MAX),
+            form: Vec::with_capacity(1024),
         }
     }
 }
@@ -84,8 +80,7 @@ impl Digests {
     }
 
     fn look(&mut self, text: &[u8], dialect: &Dialect) -> u64 {
-        let text = text.get(..TEXT_MAX).unwrap_or(text);
-        let digest = sql::normalise(text, dialect, FORM_MAX, &mut self.form);
+        let digest = sql::digest(text, dialect, &mut self.form);
         let stands_for = std::mem::take(&mut self.passed);
         if !self.kinds.contains_key(&digest) {
             if self.kinds.len() >= KINDS_MAX {

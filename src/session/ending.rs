@@ -1,8 +1,13 @@
-//! The end of a session: its client is gone, or a shell asks whether it may end and how it would be told.
+//! Ends: of a command that is answered instead of being sent, and of a session whose client is gone, or that a shell asks whether it may
+//! end and how it would be told.
 
+use super::command::Front;
 use super::hold::Hold;
-use super::{InsertId, Link, Output, Outputs, Parting, Phase, Pins, Role, Session};
-use crate::wire::Status;
+use super::{
+    Access, Attempt, Fault, InsertId, Link, Output, Outputs, Parting, Phase, Pins, Role, Session,
+    Upload,
+};
+use crate::wire::{MAX_PAYLOAD, Status};
 
 impl Session {
     /// Nothing is going on, and no transaction (or what LOCK TABLES began) would be lost by closing: for draining.
@@ -61,5 +66,38 @@ impl Session {
         }
         self.legs = None;
         self.phase = Phase::Closed;
+    }
+
+    /// Answers the command at the front with an error instead of sending it.
+    pub(super) fn refuse_front(
+        &mut self,
+        mut front: Front<'_>,
+        fault: &Fault,
+        out: &mut Outputs,
+    ) -> usize {
+        let consumed = self.skip(&mut front);
+        self.diary.left();
+        self.attempt = Attempt::default();
+        let reported = self.end_pieces(fault);
+        let fault = reported.as_ref().unwrap_or(fault);
+        self.refuse(fault, 1, out);
+        self.give_back(out);
+        consumed
+    }
+
+    /// Passes over the command at the front, also over what has not arrived of it.
+    pub(super) fn skip(&mut self, front: &mut Front<'_>) -> usize {
+        let here = front.total().min(front.bytes.len());
+        if !front.is_whole() {
+            self.upload = Some(Upload {
+                to: None,
+                access: Access::Read,
+                left: front.total() - here,
+                more: front.len == MAX_PAYLOAD,
+                seq: 0,
+                is_file: false,
+            });
+        }
+        here
     }
 }

@@ -127,6 +127,9 @@ pub enum Fault {
         /// Where it is to go.
         asked: String,
     },
+    /// A rule, `[safety]` or a limit refuses the statement.
+    #[error("Proxy Warning - {0}")]
+    Ruled(String),
     /// A statement about sharded tables that is not run.
     #[error("{0}")]
     Sharded(Refused),
@@ -210,6 +213,7 @@ impl Fault {
             | Self::PreviousElsewhere
             | Self::TypesUnknown
             | Self::OtherGroup { .. }
+            | Self::Ruled(_)
             | Self::Sharded(_)
             | Self::Tied { .. }
             | Self::Incompatible(_)

@@ -157,6 +157,8 @@ pub enum Output {
     EndLegs,
     /// Send what is queued, then close the client's socket.
     CloseClient,
+    /// A line for the log.
+    Note(String),
     /// Kill another client of this instance, or its statement; answered by `kill_done`.
     Kill {
         /// The id that the other client was told.

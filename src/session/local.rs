@@ -3,7 +3,7 @@
 
 use super::history::History;
 use super::{Cx, Fault, Output, Outputs, Role, Session};
-use crate::route::Reason;
+use crate::route::{self, Reason};
 use crate::shard::Plan;
 use crate::sql;
 use crate::wire::{OkPacket, ResultSetWriter, RowFormat, Status};
@@ -95,16 +95,20 @@ impl Session {
     }
 
     /// `EXPLAIN ROUTE statement`.
-    pub(super) fn explain_route(&mut self, cx: &Cx<'_>, sql: &[u8], out: &mut Outputs) {
+    pub(super) fn explain_route(&mut self, cx: &mut Cx<'_>, sql: &[u8], out: &mut Outputs) {
         let start = sql::explain_route_target(sql, &self.dialect()).unwrap_or(sql.len());
         let inner = sql.get(start..).unwrap_or_default();
         let statement = sql::classify(inner, &self.dialect());
+        let verdict = self.judge(cx, inner, &statement, true);
+        let statement = route::hinted(statement, verdict.target());
         let plan = self.plan(cx, inner, &statement, &[]);
         let route = self.decide(cx, inner, &statement);
-        let mut settled = route;
-        let refused = self
-            .settle(cx, &mut settled, statement.kind, statement.traits)
-            .err();
+        let mut settled = route::redirect(route, verdict.target());
+        let refused = verdict.refusal().map(Fault::Ruled).or_else(|| {
+            self.settle(cx, &mut settled, statement.kind, statement.traits)
+                .err()
+        });
+        let is_ruled = verdict.refusal().is_some();
         let group = self.group(cx.snapshot);
         let mut rows = vec![
             ("class", format!("{:?}", statement.kind).to_lowercase()),
@@ -124,8 +128,14 @@ impl Session {
                 ),
             ),
         ];
+        if let Some(rule) = verdict.rule() {
+            rows.push(("rule", rule));
+        }
+        if is_ruled {
+            return self.answer_rows(&rows, out);
+        }
         if let Some(plan) = plan {
-            rows.truncate(1);
+            rows.retain(|(step, _)| matches!(*step, "class" | "rule"));
             self.explain_plan(cx, inner, settled, plan, &mut rows);
             return self.answer_rows(&rows, out);
         }
@@ -151,7 +161,7 @@ impl Session {
         &self,
         cx: &Cx<'_>,
         sql: &[u8],
-        settled: crate::route::Route,
+        settled: route::Route,
         plan: Plan,
         rows: &mut Vec<(&'static str, String)>,
     ) {

@@ -434,7 +434,7 @@ impl Session {
             let fault = match (role, failure) {
                 (Role::Replica, Failure::NoHost | Failure::Unreachable(_)) => Fault::NoPrimary {
                     group: self.group(cx.snapshot).name.clone(),
-                    why: std::mem::take(&mut self.attempt.why).into(),
+                    why: self.attempt.why.to_string(),
                 },
                 _ => self.fault_of(cx, Role::Primary, failure),
             };

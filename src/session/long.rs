@@ -32,6 +32,15 @@ impl Session {
                 let text = head.get(text..).unwrap_or_default();
                 let dialect = self.dialect();
                 self.diary.begin(cx, text, &dialect);
+                let kind = sql::classify_prefix(text, &dialect);
+                let statement = sql::Statement {
+                    kind,
+                    traits: sql::Traits::NONE,
+                    hint: None,
+                };
+                if let Err(fault) = self.govern(cx, text, &statement, false, out) {
+                    return self.refuse_front(front, &fault, out);
+                }
                 let home = match self.check_head(cx, text) {
                     Ok(()) => self.go_home(cx, out),
                     Err(fault) => Err(fault),
@@ -42,7 +51,6 @@ impl Session {
                     Err(fault) => return self.refuse_front(front, &fault, out),
                 }
                 self.look_out(cx, text);
-                let kind = sql::classify_prefix(text, &dialect);
                 let departure = Departure {
                     what: What::LongQuery(kind),
                     keeps_last: false,

@@ -24,6 +24,7 @@ mod ending;
 mod expect;
 mod fan;
 mod fault;
+mod govern;
 mod history;
 mod hold;
 mod io;
@@ -423,6 +424,12 @@ impl Session {
     pub fn group_index(&self, snapshot: &Snapshot) -> usize {
         self.moved_to
             .unwrap_or_else(|| self.account(snapshot).group)
+    }
+
+    /// The account of a client that is logged in, an index into the snapshot's.
+    #[must_use]
+    pub fn account_logged_in(&self) -> Option<usize> {
+        (matches!(self.phase, Phase::Command) && !self.diary.is_leg).then_some(self.account)
     }
 
     /// The account that the client logged in as, an index into the snapshot's.

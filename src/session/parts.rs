@@ -197,6 +197,34 @@ pub(super) enum What {
     Plain,
 }
 
+/// Words that there seldom are; small where there are none, since every client has room for them.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::box_collection,
+    reason = "a third of the room where there is nothing"
+)]
+pub(super) struct Why(Option<Box<String>>);
+
+impl From<String> for Why {
+    fn from(words: String) -> Self {
+        Self(Some(Box::new(words)))
+    }
+}
+
+impl From<&str> for Why {
+    fn from(words: &str) -> Self {
+        words.to_owned().into()
+    }
+}
+
+impl std::ops::Deref for Why {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.0.as_deref().map_or("", String::as_str)
+    }
+}
+
 /// What has been tried for the command at the front.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
@@ -207,7 +235,11 @@ pub(super) struct Attempt {
     pub(super) preparations: u8,
     /// So often a primary has refused it as a server that takes no writes.
     pub(super) refusals: u8,
-    pub(super) why: Box<str>,
+    pub(super) why: Why,
+    /// What rules and limits say of it.
+    pub(super) governed: super::govern::Governed,
+    /// It counts as one that runs: of its account, and of a rule. Few have limits, and every client has room for this.
+    pub(super) permits: Option<Box<[Option<crate::route::Permit>; 2]>>,
     /// What it has to do with the settings of session tracking.
     pub(super) settings: super::tracking::Settings,
     /// Whether its server goes on is asked before it is said again, which takes a new connection.

@@ -14,6 +14,7 @@ use super::sharded_stmt::Whereto;
 use super::stmt::Prepared;
 use super::tracking::Settings;
 use super::{Access, Cx, Expect, Fault, Outputs, Role, Session, What};
+use crate::config::RuleTarget;
 use crate::route::{self, Reason, Route};
 use crate::shard::Refused;
 use crate::sql::{self, Hint, Kind, Server, Traits};
@@ -89,6 +90,9 @@ impl Session {
                 role: Role::Primary,
                 reason: Reason::Statement(sql::Reason::UnknownStatement),
             };
+        }
+        if let Err(fault) = self.govern_prepare(cx, sql, &statement, whole) {
+            return self.refuse_front(front, &fault, out);
         }
         let there = self.prepare_where(cx, sql, whole, &statement, out);
         let (leg, logical) = match there {
@@ -176,6 +180,9 @@ impl Session {
             return self.depart(cx, &front, Departure::plain(Expect::Response), out);
         };
         let id = named.id;
+        if let Err(fault) = self.govern_execute(cx, id, out) {
+            return self.refuse_front(front, &fault, out);
+        }
         match self.execute_where(cx, id, &front, out) {
             Ok(true) if self.legs.is_some() => return front.total(),
             Ok(true) => {}
@@ -185,8 +192,10 @@ impl Session {
         if self.series.is_some() {
             return self.execute_in_parts(cx, front, id, out);
         }
-        let view = self.view(cx);
         let dialect = self.dialect();
+        let view = self.view(cx);
+        let target = self.rule_target();
+        let has_rule = target == Some(RuleTarget::Replica);
         let capabilities = self.capabilities;
         let Some(statement) = self.statements.get_mut(id) else {
             return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
@@ -227,7 +236,7 @@ impl Session {
             route::decide_read(
                 &view,
                 statement.traits.contains(Traits::USER_VAR_READ),
-                statement.is_hinted,
+                statement.is_hinted || has_rule,
             )
         } else {
             Route {
@@ -237,8 +246,10 @@ impl Session {
         };
         let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
         self.diary.begin(cx, text, &dialect);
-        let (traits, kind, is_hinted) = (statement.traits, statement.kind, statement.is_hinted);
+        let (traits, kind) = (statement.traits, statement.kind);
+        let is_hinted = statement.is_hinted || has_rule;
         self.attempt.settings = statement.settings;
+        route = route::redirect(route, target);
         if let Err(fault) = self.settle(cx, &mut route, kind, traits) {
             return self.refuse_front(front, &fault, out);
         }

@@ -294,7 +294,11 @@ impl Session {
             scatter.take(answer, capabilities)
         });
         if is_alike {
-            self.attempt = Attempt::default();
+            self.attempt = Attempt {
+                governed: self.attempt.governed,
+                permits: self.attempt.permits.take(),
+                ..Attempt::default()
+            };
         } else {
             self.fail_command(cx, &Fault::Sharded(Refused::UNLIKE), client, out);
         }

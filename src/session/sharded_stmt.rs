@@ -26,6 +26,7 @@ pub(super) struct Logical {
 }
 
 impl Logical {
+    /// What the client prepared.
     pub(super) fn sql(&self) -> &[u8] {
         &self.sql
     }

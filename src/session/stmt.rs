@@ -44,6 +44,17 @@ pub(super) struct Prepared {
     pub(super) lost_data: Option<Box<Fault>>,
 }
 
+impl Prepared {
+    /// What the client prepared; nothing where that was too long to be kept.
+    pub(super) fn sent(&self) -> &[u8] {
+        match (&self.logical, &self.text) {
+            (Some(logical), _) => logical.sql(),
+            (None, Some(text)) => &text.sql,
+            (None, None) => b"",
+        }
+    }
+}
+
 /// All prepared statements of a session.
 #[derive(Debug, Default)]
 pub(super) struct Statements {

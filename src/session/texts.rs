@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::digests::Digests;
 use super::history::History;
+use crate::route::Room;
 use crate::shard::Columns;
 
 /// A text as it is prepared: what it means hangs on the session's state at that moment (schema, sql_mode, character set).
@@ -45,6 +46,8 @@ pub struct Texts {
     pub(super) digests: Digests,
     /// Columns of sharded tables.
     pub(super) columns: Columns,
+    /// Room for what rules look at.
+    room: Room,
 }
 
 impl Texts {
@@ -70,6 +73,10 @@ impl Texts {
         }
         self.by_hash.insert(hash, Arc::downgrade(&text));
         text
+    }
+
+    pub(super) fn room(&mut self) -> &mut Room {
+        &mut self.room
     }
 
     /// A definition was changed: who prepares a text from here on is told of other columns than those before, and shares nothing

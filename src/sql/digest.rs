@@ -12,6 +12,17 @@ const SPACED: &[&[u8]] = &[
     b"by", b"from",
 ];
 
+/// Bytes of a text that are looked at.
+const TEXT_MAX: usize = 16 * 1024;
+/// Bytes of a normal form that are kept.
+const FORM_MAX: usize = 1024;
+
+/// The number of a text's kind, as operators are shown it and rules name it; its normal form, as far as that counts, is in `form`.
+pub fn digest(sql: &[u8], dialect: &Dialect, form: &mut Vec<u8>) -> u64 {
+    let text = sql.get(..TEXT_MAX).unwrap_or(sql);
+    normalise(text, dialect, FORM_MAX, form)
+}
+
 /// Writes the normal form of a text in place of what is in `out`, at most so many bytes; gives its number.
 pub fn normalise(sql: &[u8], dialect: &Dialect, max: usize, out: &mut Vec<u8>) -> u64 {
     out.clear();

@@ -26,10 +26,12 @@
 //! | `locks` | user locks that a statement takes or releases |
 //! | `answered` | questions that are answered in the text |
 //! | `digest` | the form in which statements of a kind look alike |
+//! | `bare` | what rules look at |
 //!
 //! Not here: anything that needs a schema.
 
 mod answered;
+mod bare;
 mod block;
 mod classify;
 mod cursor;
@@ -58,10 +60,11 @@ mod word;
 mod tests;
 
 pub use answered::{Answered, Answers, answered};
+pub use bare::{bare, calls_sleep, lacks_where, pieces, prepared_text};
 pub(crate) use classify::readings_agree;
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};
-pub use digest::normalise;
+pub use digest::{digest, normalise};
 pub use effect::{Effect, Kill, Scope, Source, TableName, Value};
 pub use effects::effects;
 pub use literal::{decode, push_name, push_string};

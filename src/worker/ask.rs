@@ -1,7 +1,9 @@
 //! What control asks a worker between two turns: its clients as operators see them, and the end of one.
 
+use super::backend::{Backend, Purpose};
 use super::client::Client;
 use super::{Question, Sessions, Ties, Worker};
+use crate::pool::HostId;
 use crate::session::Pins;
 
 /// Clients of one worker that are told of at a time.
@@ -20,6 +22,9 @@ impl Worker {
             Question::Ties(answer) => {
                 let _ = answer.try_send(self.ties());
             }
+            Question::Connections(answer) => {
+                let _ = answer.try_send(self.connections());
+            }
             Question::Kill {
                 id,
                 query_only,
@@ -29,6 +34,17 @@ impl Worker {
                 let _ = answer.try_send(killed);
             }
         }
+    }
+
+    fn connections(&self) -> Vec<(HostId, u32)> {
+        let id = |backend: &Backend| match backend.purpose {
+            Purpose::Session { thread_id, .. } => Some(thread_id),
+            _ => backend.known.as_ref().map(|known| known.thread_id()),
+        };
+        self.backends
+            .iter()
+            .filter_map(|(_, backend)| Some((backend.host, id(backend)?)))
+            .collect()
     }
 
     fn ties(&self) -> Ties {

@@ -185,7 +185,7 @@ impl Worker {
         fault.write(&mut packet, seq, capabilities);
         client.conn.write(&packet);
         client.farewell = Farewell::Due;
-        self.count(&[Done::Refused(fault.code().0)]);
+        self.count(&[Done::Refused(fault.code().0)], None);
         self.tell(key, |session, _, _, out| session.on_client_closed(out));
         self.finish_client(key);
     }

@@ -222,7 +222,7 @@ impl Worker {
         let mut packet = Vec::new();
         fault.write(&mut packet, 0, Capabilities::NONE);
         let _ = socket.write(&packet);
-        self.count(&[Done::TurnedAway(fault.code().0)]);
+        self.count(&[Done::TurnedAway(fault.code().0)], None);
         log::debug!("turned a client away: {fault}");
     }
 }

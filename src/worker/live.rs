@@ -94,6 +94,13 @@ impl Live {
         }
     }
 
+    /// Clients of an account, an index into the snapshot's.
+    #[must_use]
+    pub fn clients_of(&self, account: usize) -> usize {
+        let count = self.clients.get(account);
+        count.map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
     /// The keys of the hosts that are configured.
     pub fn present(&self) -> impl Iterator<Item = HostId> + '_ {
         let entries = self.snapshot.hosts.iter().zip(0..);

@@ -73,6 +73,8 @@ pub enum Question {
     Digests(SyncSender<Kinds>),
     /// What ties its clients to their connections.
     Ties(SyncSender<Ties>),
+    /// The servers' numbers of its connections.
+    Connections(SyncSender<Vec<(HostId, u32)>>),
     /// End the client with this id, or its statement; an operator asks, whom no account binds.
     Kill {
         /// The id.

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::Worker;
 use super::stages::{STAGE_NAMES, STAGES, Stage};
+use super::{AccountMeter, Worker};
 use crate::route::{Pins, Reason, Role};
 use crate::session::Done;
 use crate::sql::{self, Kind};
@@ -74,7 +74,7 @@ const STATEMENT_REASONS: [sql::Reason; 24] = [
 ];
 
 /// Reasons that are neither a statement's own nor a pin.
-const PLAIN_REASONS: [Reason; 7] = [
+const PLAIN_REASONS: [Reason; 8] = [
     Reason::PlainRead,
     Reason::InTransaction,
     Reason::AutocommitOff,
@@ -82,6 +82,7 @@ const PLAIN_REASONS: [Reason; 7] = [
     Reason::Causal,
     Reason::Account,
     Reason::NoReplica,
+    Reason::Rule,
 ];
 
 const REASONS: usize = PLAIN_REASONS.len() + Pins::ALL.len() + STATEMENT_REASONS.len();
@@ -98,6 +99,7 @@ fn place(reason: Reason) -> usize {
         Reason::Causal => 4,
         Reason::Account => 5,
         Reason::NoReplica => 6,
+        Reason::Rule => 7,
         Reason::Pinned(set) => {
             let first = Pins::ALL.iter().position(|(pin, _)| set.any_of(*pin));
             pins + first.unwrap_or(0)
@@ -136,6 +138,8 @@ pub struct Meter {
     /// Bytes sent to servers.
     to_servers: AtomicU64,
     slow: AtomicU64,
+    /// By account.
+    pub accounts: AccountMeter,
 }
 
 /// How many times fell into each class, and their sum.
@@ -199,6 +203,7 @@ impl Default for Meter {
             to_clients: AtomicU64::new(0),
             to_servers: AtomicU64::new(0),
             slow: AtomicU64::new(0),
+            accounts: AccountMeter::default(),
         }
     }
 }
@@ -248,12 +253,15 @@ impl Meter {
 }
 
 impl Worker {
-    /// Counts what sessions have done.
-    pub(super) fn count(&self, done: &[Done]) {
+    /// Counts what a session has done, of that account if it is logged in.
+    pub(super) fn count(&self, done: &[Done], account: Option<usize>) {
         if let Some(meter) = self.shared.meters.get(self.index) {
             let slow_from = self.live.snapshot.config.log.slow_threshold;
             for done in done {
                 meter.note(*done, slow_from);
+                if let Some(account) = account {
+                    meter.accounts.note(account, *done);
+                }
             }
         }
     }

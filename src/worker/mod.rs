@@ -11,6 +11,7 @@
     reason = "this is the shell: sockets and the clock are its business"
 )]
 
+mod accounts;
 mod apply;
 mod ask;
 mod backend;
@@ -31,6 +32,7 @@ mod listener;
 mod live;
 mod mailbox;
 mod meter;
+mod notes;
 mod notices;
 mod opening;
 mod perform;
@@ -46,6 +48,7 @@ pub mod tls;
 mod token;
 mod warm;
 
+pub use accounts::{AccountFigures, AccountMeter};
 pub use backend::is_exhaustion;
 pub use bell::Bell;
 pub use condition::{Condition, Readiness};
@@ -77,6 +80,7 @@ use self::backend::Backend;
 use self::buffer::Pool;
 use self::client::Client;
 use self::drain::Drain;
+use self::notes::Notes;
 use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
@@ -127,6 +131,7 @@ pub struct Worker {
     /// When connections may be opened for nobody again.
     warm_after: Instant,
     timers: Timers,
+    notes: Notes,
     buffers: Pool,
     scratch: Vec<u8>,
     outputs: Outputs,
@@ -192,7 +197,7 @@ impl Worker {
         for (place, listener) in listeners.iter_mut().enumerate() {
             listener.register(poll.registry(), Target::Listener(place).token())?;
         }
-        let live = shared.live();
+        let (live, started) = (shared.live(), shared.started);
         let hosts = live.snapshot.hosts.len();
         let balances = live
             .snapshot
@@ -218,11 +223,12 @@ impl Worker {
             serials: (index as u64) << 48,
             tickets: 0,
             now: Instant::now(),
-            start: Instant::now(),
+            start: started,
             grants: vec![None; hosts],
             warm_after: Instant::now(),
             resting: Vec::new(),
             timers: Timers::default(),
+            notes: Notes::default(),
             buffers: Pool::default(),
             scratch: vec![0; SCRATCH],
             outputs: Outputs::default(),

@@ -6,7 +6,7 @@ use super::slots::Key;
 use super::{Deferred, Killed, Message, Worker};
 use crate::config::Topology;
 use crate::pool::HostId;
-use crate::session::{Access, Output, Parting, Role, worker_of};
+use crate::session::{Access, Output, Parting, Role, Session, worker_of};
 
 impl Worker {
     /// Carries out the outputs in order. `input` are the bytes of the server that `ForwardToClient` refers to.
@@ -15,7 +15,11 @@ impl Worker {
             return;
         }
         let mut outputs = std::mem::take(&mut self.outputs);
-        self.count(&outputs.done);
+        if !outputs.done.is_empty() {
+            let session = self.clients.get(key).map(|client| &client.session);
+            let account = session.and_then(Session::account_logged_in);
+            self.count(&outputs.done, account);
+        }
         let (mut to_client, mut to_server) = (0, 0);
         // Ranges count from the client's first byte as the session saw it, so consuming waits for the end.
         let mut consumed = 0;
@@ -99,6 +103,7 @@ impl Worker {
                             .map_or(0, |client| client.session.id())
                     );
                 }
+                Output::Note(line) => self.note(&line),
                 Output::Cut { role } => {
                     let host = self
                         .backend_of(key, role)

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
+use super::accounts::AccountFigures;
 use super::condition::Condition;
 use super::doors::Doors;
 use super::live::Live;
@@ -51,6 +52,16 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// What all workers have counted of an account, an index into the snapshot's.
+    #[must_use]
+    pub fn account_figures(&self, account: usize) -> AccountFigures {
+        let mut figures = AccountFigures::default();
+        for meter in &self.meters {
+            meter.accounts.add_to(account, &mut figures);
+        }
+        figures
+    }
+
     /// State for a process that begins with `live` and has a worker behind each mailbox.
     #[must_use]
     pub fn new(live: Live, offer: Offer, mailboxes: Vec<Mailbox>) -> Self {

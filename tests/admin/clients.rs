@@ -1,7 +1,7 @@
 //! Clients as operators see them, and their end.
 
-use super::common::{Ended, Expect, Kind, Login, Wire, eventually};
-use super::stage::{Stage, error, rows};
+use super::common::{Ended, Expect, Kind, Login, Node, Wire, eventually};
+use super::stage::{Stage, columns, error, rows};
 
 fn session(sessions: &[Vec<String>], id: u32) -> &Vec<String> {
     sessions
@@ -183,4 +183,93 @@ fn kill() {
         let events = rows(&mut admin, "SHOW EVENTS");
         assert_eq!(events.iter().filter(|row| row[3] == "kill").count(), 4);
     }
+}
+
+/// A28: who is connected to a server without this instance; not its own connections, those of checks, and replication.
+#[test]
+fn connections_that_go_around() {
+    for kind in [Kind::MariaDb, Kind::MySql] {
+        let stage = Stage::with(kind, |config| {
+            config.append("[monitor]\nuser = \"app\"\npassword = \"app-pw\"\n")
+        });
+        let mut viewer = stage.viewer();
+        assert_eq!(
+            columns(&mut viewer, "CHECK CONNECTIONS"),
+            [
+                "backend_ndx",
+                "group",
+                "address",
+                "user",
+                "host",
+                "connections",
+                "running",
+                "longest_s",
+                "note"
+            ]
+        );
+        // Connections through this instance, as another account than that of the other tests.
+        let own = match kind {
+            Kind::MariaDb => Login::new("ed", "ed-pw"),
+            Kind::MySql => Login::new("sha", "sha-pw"),
+        };
+        let mut client = Wire::connect(stage.atlas.address(), &own);
+        client.ok("BEGIN");
+        client.ok("SELECT 1");
+        let address = stage.bed.address(Node::Primary);
+        let mut counted = || {
+            let rows = rows(&mut viewer, "CHECK CONNECTIONS");
+            let on_primary = rows.into_iter().filter(|row| row[2] == address.to_string());
+            on_primary
+                .filter(|row| row[3] == "repl" || row[3] == own.user)
+                .map(|row| row[3..7].to_vec())
+                .collect::<Vec<_>>()
+        };
+        assert!(counted().is_empty(), "its own, and replication");
+        let mut around = [Wire::connect(address, &own), Wire::connect(address, &own)];
+        around[0].send(&around[0].query_payload(b"SELECT SLEEP(30)"));
+        eventually("they are seen, and what one does", || {
+            counted() == [[own.user.as_str(), "127.0.0.1", "2", "1"]]
+        });
+        drop(around);
+        client.ok("ROLLBACK");
+    }
+}
+
+/// A25, A37: what each account does, and a word about clients that only wait; the figures themselves are tried in tests/rules.
+#[test]
+fn accounts_and_what_they_do() {
+    let stage = Stage::with(Kind::MySql, |config| {
+        config.all_users("max_connections = 30\nlimits = { rate = 1000, concurrency = 7 }")
+    });
+    let mut viewer = stage.viewer();
+    let mut client = stage.client();
+    client.ok("SELECT 1");
+    assert_eq!(
+        columns(&mut viewer, "SHOW ACCOUNTS"),
+        [
+            "account",
+            "group",
+            "clients",
+            "idle_minute",
+            "max_connections",
+            "statements",
+            "on_primary",
+            "on_replicas",
+            "errors",
+            "refused",
+            "mean_us",
+            "running",
+            "max_running",
+            "max_rate",
+            "limited",
+            "advice"
+        ]
+    );
+    let listed = rows(&mut viewer, "SHOW ACCOUNTS");
+    let row = listed
+        .iter()
+        .find(|row| row[0] == "plain")
+        .expect("the account");
+    assert_eq!(row[1..8], ["main", "1", "0", "30", "1", "0", "1"]);
+    assert_eq!(row[11..], ["0", "7", "1000", "0", ""]);
 }

@@ -283,6 +283,16 @@ fn another_primary() {
         let listed = rows(&mut admin, "SELECT * FROM backends");
         assert_eq!(listed[0][3], "rw");
         assert_eq!(listed[0][1], next);
+        assert!(
+            error(&mut admin, "ADD GMASTER main 127.0.0.1:1")
+                .2
+                .contains("group main has a primary")
+        );
+        assert!(
+            error(&mut admin, "ADD GMASTER nowhere 127.0.0.1:1")
+                .2
+                .contains("there is no group nowhere")
+        );
     }
 }
 

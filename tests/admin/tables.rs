@@ -219,7 +219,10 @@ fn rules_and_sharded_tables() {
             "NULL",
             "NULL",
             "reject",
-            "not here"
+            "not here",
+            "0",
+            "NULL",
+            "NULL"
         ]]
     );
     let tables = rows(&mut viewer, "SHOW TABLES");
@@ -333,4 +336,35 @@ fn b271_a_flood_of_kinds() {
     });
     let grown = stage.atlas.memory_kib("RssAnon").saturating_sub(before);
     assert!(grown < 32 * 1024, "{grown} KiB");
+}
+
+/// Each command of `SELECT * FROM help` is said by some test here, and its fixed words are those that the help has.
+#[test]
+fn every_command_is_tried() {
+    let mut tests = String::new();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/admin");
+    for entry in std::fs::read_dir(folder).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        tests.push_str(
+            &std::fs::read_to_string(path)
+                .expect("a test")
+                .to_lowercase(),
+        );
+    }
+    let stage = Stage::new(Kind::MariaDb);
+    let help = rows(&mut stage.viewer(), "SELECT * FROM help");
+    assert!(help.len() > 30, "{help:?}");
+    let untried: Vec<&String> = help
+        .iter()
+        .map(|row| &row[0])
+        .filter(|template| {
+            let fixed = template.split(['$', '[']).next().unwrap_or_default();
+            let said = format!("\"{}", fixed.trim().to_lowercase());
+            // The list of the originals in this file tries nothing.
+            let listed = usize::from(tests.contains(&format!("\"{}\"", template.to_lowercase())));
+            let is_listed = listed * usize::from(template.contains('$'));
+            tests.matches(&said).count() <= is_listed
+        })
+        .collect();
+    assert!(untried.is_empty(), "{untried:?}");
 }

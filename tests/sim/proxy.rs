@@ -230,7 +230,7 @@ impl World {
                     self.after(delay, Event::TlsReady(place));
                 }
                 Output::Denied => self.deferred.push_back(Deferred::Denied { client: place }),
-                Output::LoggedIn(_) | Output::Unseen | Output::CloseClient => {}
+                Output::LoggedIn(_) | Output::Unseen | Output::Note(_) | Output::CloseClient => {}
                 Output::BeginLeg { .. } | Output::EndLeg(_) | Output::EndLegs => {
                     panic!("no table is sharded here")
                 }

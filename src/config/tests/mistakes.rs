@@ -132,7 +132,6 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("[[users]]\nname = \"u\"\npassword = \"\"\ncausal = \"session:2h\"", &["4: users[0].causal: a replica is waited for 1ms to 1h"]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\nbackend = { read_password = \"x\" }", &["4: users[0].backend.read_password: has no effect without `read_user`"]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\nlimits = { rate = -1 }\nlabels = { \"a-b\" = \"x\" }", &[
-        "4: note: users[0].limits.rate: not acted on by this version",
         "4: users[0].limits.rate: -1 is out of range: 0 to 100000000",
         "5: note: users[0].labels: not acted on by this version",
         "5: users[0].labels.a-b: a label's name has letters, digits and `_`, and does not start with a digit",
@@ -161,12 +160,26 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ]),
     ("[sharding]\nmerge_memory = \"64MB\"", &["2: sharding.merge_memory: `64MB` is not a size: write a whole number with B, KiB, MiB or GiB, such as \"64MiB\""]),
     ("[[rules]]\nmatch = { kind = \"reads\" }\naction = \"deny\"", &[
-        "1: note: rules: not acted on by this version",
         "1: rules[0].name: missing: a name, which refused clients are told",
         "2: rules[0].match.kind: `reads` is not one of \"\", \"read\", \"write\"; did you mean \"read\"?",
         "3: rules[0].action: `deny` is not one of \"reject\", \"route\", \"timeout\", \"limit\", \"mirror\", \"log\", \"allow\"",
     ]),
-    ("[safety]\nrequire_where = 1", &["2: note: safety.require_where: not acted on by this version", "2: safety.require_where: expected true or false, found a whole number"]),
+    // B261, B265: the rule's number is told.
+    ("[[rules]]\nname = \"a\"\naction = \"allow\"\n[[rules]]\nname = \"b\"\naction = \"reject\"\nmatch = { digest = \"0xZZ\" }\n[[rules]]\nname = \"b\"\naction = \"reject\"\nmatch = { digest = \"\" }\n[[rules]]\nname = \"c\"\naction = \"reject\"\nmatch = { regex = '(a)\\9' }\nreplace = \"\"", &[
+        "7: rules[1].match.digest: `0xZZ` is not a digest: write it as SHOW DIGESTS does, up to 16 hexadecimal digits",
+        "8: rules[2]: rule \"b\" is defined twice",
+        "11: rules[2].match.digest: empty, and the rule has no other condition: it would be about every statement; leave `match` out if that is meant",
+        "15: rules[3].match.regex: `(a)\\9` cannot be used as a regular expression: backreferences are not supported",
+        "16: rules[3].replace: unknown key; `rules` has name, match, action, message, to, rate, concurrency, timeout",
+    ]),
+    ("[[rules]]\nname = \"a\"\naction = \"route\"\n[[rules]]\nname = \"b\"\naction = \"limit\"\nto = \"primary\"\n[[rules]]\nname = \"c\"\naction = \"mirror\"\nrate = 5", &[
+        "1: rules[0].to: missing: `primary` or `replica`",
+        "4: rules[1].rate: missing: statements a second, or `concurrency`, statements at a time",
+        "7: rules[1].to: has no effect with `limit`",
+        "10: note: rules[2].action: this action is not acted on by this version: the rule is as if it were not there",
+        "11: rules[2].rate: has no effect with `mirror`",
+    ]),
+    ("[safety]\nrequire_where = 1", &["2: safety.require_where: expected true or false, found a whole number"]),
     ("[log]\nlevel = \"warning\"", &["2: log.level: `warning` is not one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\""]),
     ("[admin]\nusers = [{ name = \"a\", role = \"root\" }]", &[
         "2: admin.users[0].password: missing: the password of the account",

@@ -44,6 +44,18 @@ fn all(shared: &Shared) -> Vec<(Duration, Report)> {
     reports
 }
 
+/// Of each account, how many clients have said nothing for so long.
+pub(super) fn idle_for(shared: &Shared, long: Duration) -> HashMap<usize, usize> {
+    let mut idle = HashMap::new();
+    for (now, report) in all(shared) {
+        let is_idle = report.doing == "idle" && now.saturating_sub(report.since) >= long;
+        if let Some(account) = report.account.filter(|_| is_idle) {
+            *idle.entry(account).or_default() += 1;
+        }
+    }
+    idle
+}
+
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -3,7 +3,7 @@
 
 use crate::admin::{Refusal, Table};
 use crate::config::{NoReplica, ReadFrom};
-use crate::route::{self, Pins, Reason, Role, View};
+use crate::route::{self, Pins, Reason, Role, Room, Sent, Verdict, View};
 use crate::shard::{self, Asked, Plan};
 use crate::snapshot::Account;
 use crate::sql::{self, Dialect, Kind};
@@ -47,8 +47,21 @@ pub(super) fn explain(
         warned: None,
         read_from: account.read_from,
     };
+    let mut room = Room::default();
+    let verdict = snapshot.rules.as_ref().map_or(Verdict::None, |rules| {
+        let sent = Sent {
+            user: &account.name,
+            schema: account.schema.as_deref(),
+            // Rules about networks are about clients that come over one.
+            address: None,
+            text: sql.as_bytes(),
+            is_whole: true,
+            dialect: &dialect,
+        };
+        rules.judge(sent, &statement, &mut room)
+    });
     let is_local = matches!(statement.kind, Kind::ExplainRoute | Kind::ShowLastRoute);
-    let decided = route::decide(&statement, &view);
+    let decided = route::decide_for(&statement, &view, verdict.target());
     let serving = |host: &crate::pool::HostId| live.hosts.get(*host).may_serve();
     let has_replica = group.replicas.iter().any(|(host, _)| serving(host));
     let falls_back =
@@ -67,6 +80,14 @@ pub(super) fn explain(
         String::from_utf8_lossy(&account.name).into_owned(),
     );
     say("class", statement.kind.as_str().to_owned());
+    if let Some(rule) = verdict.rule() {
+        say("rule", rule);
+    }
+    if let Some(refusal) = verdict.refusal().filter(|_| !is_local) {
+        say("route", "refused".to_owned());
+        say("reason", refusal);
+        return Ok(table);
+    }
     if !is_local && let Some(plan) = plan(live, account, sql, dialect)? {
         let name = |place: usize| live.snapshot.groups.get(place).map(|group| &*group.name);
         explain_plan(plan, sql, word, reason, name, say);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{change, checks, clients, explain, reports, save};
+use super::{accounts, change, checks, clients, explain, reports, save, strangers};
 use crate::admin::{Answer, Command, Refusal, Report, Request, Table, help};
 use crate::control::{Desk, stop};
 use crate::worker::Shared;
@@ -34,6 +34,14 @@ impl Operator {
         answer
     }
 
+    /// What a command leaves to be done when its answer has been sent, which the end of the process would overtake.
+    pub(super) fn finish(&self, request: &Request) {
+        if request.command == Command::Stop {
+            self.forced.store(true, Ordering::Relaxed);
+            stop::force(&self.shared);
+        }
+    }
+
     fn run(&self, request: &Request) -> Result<Table, Refusal> {
         let (shared, desk) = (&*self.shared, &*self.desk);
         let live = shared.live();
@@ -51,6 +59,7 @@ impl Operator {
             Command::Show(report) => match report {
                 Report::Backends => reports::backends_detail(&live),
                 Report::Pools => reports::pools(&live),
+                Report::Accounts => accounts::accounts(shared, &live),
                 Report::Rules => reports::rules(&live),
                 Report::Tables => reports::tables(&live),
                 Report::Events => reports::events(desk.events()),
@@ -61,6 +70,7 @@ impl Operator {
                 Report::Digests => clients::digests(shared),
             },
             Command::CheckBackends => checks::check(&live),
+            Command::CheckConnections => strangers::check(shared, &live),
             Command::ExplainRoute { user, sql } => {
                 explain::explain(shared, &live, user.as_deref(), sql)?
             }
@@ -122,9 +132,7 @@ impl Operator {
             Command::Stop => {
                 desk.events()
                     .record(&who, "stop", "the process is to end at once".to_owned());
-                self.forced.store(true, Ordering::Relaxed);
                 shared.condition.set_draining();
-                stop::force(shared);
                 Table::status()
             }
         })

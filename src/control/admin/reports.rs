@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use crate::admin::{Table, timestamp};
-use crate::config::{Bound, Broadcast, Hash, HostAddress, KeyType, RuleAction};
+use crate::config::{Bound, Broadcast, Hash, HostAddress, KeyType, RuleAction, RuleTarget};
 use crate::control::Events;
 use crate::pool::HostId;
 use crate::worker::{Counts, Live, Shared};
@@ -214,36 +214,51 @@ pub(super) fn accounts(live: &Live) -> Table {
 pub(super) fn rules(live: &Live) -> Table {
     let mut table = Table::new([
         "rule", "user", "digest", "regex", "kind", "schema", "network", "action", "message",
+        "hits#", "running#", "limited#",
     ]);
     for rule in &live.snapshot.config.rules {
         let matches = &rule.matches;
         let kind = matches
             .writes
             .map(|writes| if writes { "write" } else { "read" });
+        let rules = live.snapshot.rules.as_ref();
+        // Not of one whose action this version does not act on.
+        let counted = rules.and_then(|rules| rules.named(&rule.name));
+        let limits = matches!(rule.action, RuleAction::Limit { .. });
         table.push_row(vec![
             Some(rule.name.clone()),
             matches.user.clone(),
-            matches.digest.clone(),
-            matches.regex.clone(),
+            matches.digest.map(|digest| format!("{digest:016x}")),
+            matches
+                .regex
+                .as_ref()
+                .map(|regex| regex.as_str().to_owned()),
             kind.map(str::to_owned),
             matches.schema.clone(),
             matches.network.as_ref().map(network_text),
-            Some(action(rule.action).to_owned()),
+            Some(action(rule.action)),
             Some(rule.message.clone()),
+            counted.map(|rule| rule.hits().to_string()),
+            counted
+                .filter(|_| limits)
+                .map(|rule| rule.limiter.running().to_string()),
+            counted
+                .filter(|_| limits)
+                .map(|rule| rule.limiter.refused().to_string()),
         ]);
     }
     table
 }
 
-fn action(action: RuleAction) -> &'static str {
+fn action(action: RuleAction) -> String {
+    let word = action.as_str();
     match action {
-        RuleAction::Reject => "reject",
-        RuleAction::Route => "route",
-        RuleAction::Timeout => "timeout",
-        RuleAction::Limit => "limit",
-        RuleAction::Mirror => "mirror",
-        RuleAction::Log => "log",
-        RuleAction::Allow => "allow",
+        RuleAction::Route(RuleTarget::Primary) => format!("{word} to primary"),
+        RuleAction::Route(RuleTarget::Replica) => format!("{word} to replica"),
+        RuleAction::Limit { rate, concurrency } => {
+            format!("{word} rate {rate} concurrency {concurrency}")
+        }
+        _ => word.to_owned(),
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::exchange::{Answer, Status};
 use crate::control::ask::ask;
-use crate::metrics::{self, BackendReading, Histogram, Reading};
+use crate::metrics::{self, AccountReading, BackendReading, Histogram, Reading};
 use crate::session::Pins;
-use crate::worker::{CLASSES, Classes, Counts, Gate, Question, Readiness, Shared};
+use crate::worker::{CLASSES, Classes, Counts, Gate, Live, Question, Readiness, Shared};
 
 pub(super) struct Pages {
     shared: Arc<Shared>,
@@ -102,8 +102,27 @@ impl Pages {
             clients: shared.clients(),
             clients_max: snapshot.config.server.max_connections,
             backends,
+            accounts: self.read_accounts(&live),
             ..self.read_work()
         }
+    }
+
+    fn read_accounts(&self, live: &Live) -> Vec<AccountReading> {
+        let accounts = live.snapshot.accounts.iter().enumerate();
+        accounts
+            .filter(|(_, account)| !account.is_gone)
+            .map(|(index, account)| {
+                let figures = self.shared.account_figures(index);
+                let [primary, replica] = figures.statements;
+                AccountReading {
+                    name: String::from_utf8_lossy(&account.name).into_owned(),
+                    clients: live.clients_of(index),
+                    statements: [("primary", primary), ("replica", replica)],
+                    errors: figures.errors,
+                    refused: figures.refused,
+                }
+            })
+            .collect()
     }
 
     /// What workers have counted.

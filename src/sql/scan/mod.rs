@@ -121,6 +121,11 @@ impl<'a> Scanner<'a> {
         self.version_edges
     }
 
+    /// Where the next token is looked for.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
     /// How the text is read.
     pub(super) fn dialect(&self) -> &Dialect {
         &self.d
