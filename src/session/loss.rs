@@ -167,6 +167,12 @@ impl Session {
         })
     }
 
+    /// Whether an answer is due on this connection, to the client or to Atlas itself.
+    #[must_use]
+    pub fn awaits(&self, role: Role) -> bool {
+        self.is_syncing(role) || self.reply.as_ref().is_some_and(|reply| reply.role == role)
+    }
+
     /// A read is about to be lost with its connection after it had run for a while: it takes a new one to its server, if that
     /// goes on, to tell.
     pub fn ask_first(&mut self) {

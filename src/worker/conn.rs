@@ -228,6 +228,14 @@ impl Conn {
         }
     }
 
+    /// How long ago something was last sent or came; nothing is known of unix sockets.
+    pub(super) fn quiet_for(&self) -> Option<Duration> {
+        match &self.socket {
+            Socket::Tcp(stream) => sys::quiet_for(stream.as_fd()),
+            Socket::Unix(_) | Socket::Inner => None,
+        }
+    }
+
     /// Notes an event.
     pub(super) fn ready(&mut self, readable: bool, writable: bool, closed: bool) {
         self.may_read |= readable || closed;

@@ -481,6 +481,7 @@ impl Worker {
                 self.drop_backend(slot.key, Parting::Quit);
             }
         }
+        self.give_up_silent();
         self.warm();
     }
 }

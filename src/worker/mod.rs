@@ -39,6 +39,7 @@ mod perform;
 mod rest;
 mod shared;
 mod side;
+mod silent;
 mod slots;
 mod spare;
 mod stages;

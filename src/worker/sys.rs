@@ -74,6 +74,19 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
 /// How long ago the last bytes were sent on a TCP connection, as the kernel knows it. Nothing on any other socket.
 #[must_use]
 pub(super) fn since_last_sent(socket: BorrowedFd<'_>) -> Option<Duration> {
+    let info = tcp_info(socket)?;
+    Some(Duration::from_millis(info.tcpi_last_data_sent.into()))
+}
+
+/// How long ago the last bytes were sent or came.
+#[must_use]
+pub(super) fn quiet_for(socket: BorrowedFd<'_>) -> Option<Duration> {
+    let info = tcp_info(socket)?;
+    let millis = info.tcpi_last_data_sent.min(info.tcpi_last_data_recv);
+    Some(Duration::from_millis(millis.into()))
+}
+
+fn tcp_info(socket: BorrowedFd<'_>) -> Option<libc::tcp_info> {
     // SAFETY: tcp_info is a plain structure of integers, for which all zeroes is a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).ok()?;
@@ -87,7 +100,7 @@ pub(super) fn since_last_sent(socket: BorrowedFd<'_>) -> Option<Duration> {
             &raw mut len,
         )
     };
-    (result == 0).then(|| Duration::from_millis(u64::from(info.tcpi_last_data_sent)))
+    (result == 0).then_some(info)
 }
 
 /// Reads from a socket. The C library's `recv` is a place where a thread may be cancelled, which in a process of several threads

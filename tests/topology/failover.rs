@@ -217,6 +217,80 @@ mod own_bed {
         promotion(Kind::MySql);
     }
 
+    /// B196: what is asked of a replica that hangs is answered by the other one, whatever was under way; and before it goes on.
+    fn one_hangs(kind: Kind) {
+        let stage = Stage::new(kind, QUICK, |config| {
+            config.all_users("sharing = \"session\"")
+        });
+        let on_first = || loop {
+            let mut client = stage.client();
+            if stage.server(&mut client, "") == Node::Replica1 {
+                return client;
+            }
+        };
+        let [mut text, mut prepared, mut preparing, mut fresh] =
+            [on_first(), on_first(), on_first(), on_first()];
+        let statement = prepared.prepare("SELECT @@server_id");
+        assert_eq!(prepared.execute(&statement, &[]).error(), None);
+        stage.bed.signal(Node::Replica1, "STOP");
+        text.send(&text.query_payload(b"SELECT @@server_id"));
+        prepared.send(&prepared.execute_payload(statement.id, 0, &[], true));
+        preparing.send(b"\x16SELECT @@server_id, 1");
+        // Atlas has something to say first.
+        fresh.ok("SET @kept = 'mine'");
+        fresh.send(&fresh.query_payload(b"SELECT @kept, @@server_id"));
+        let second = stage.bed.address(Node::Replica2).port().to_string();
+        assert_eq!(text.reply(Expect::Text).assert_ok().cell(), second);
+        assert_eq!(prepared.reply(Expect::Binary).error(), None);
+        assert_eq!(preparing.reply(Expect::Prepare).error(), None);
+        let row = fresh.reply(Expect::Text).assert_ok().rows().remove(0);
+        assert_eq!(row, [Some("mine".to_owned()), Some(second)]);
+        for client in [&mut text, &mut prepared, &mut preparing, &mut fresh] {
+            assert_eq!(client.query("SELECT 7").cell(), "7");
+        }
+        stage.bed.signal(Node::Replica1, "CONT");
+        stage.wait_figure("serving", Node::Replica1, "1");
+    }
+
+    #[test]
+    fn one_hangs_mariadb() {
+        one_hangs(Kind::MariaDb);
+    }
+
+    #[test]
+    fn one_hangs_mysql() {
+        one_hangs(Kind::MySql);
+    }
+
+    /// B204: a text that has been answered in part is not said again from its start.
+    #[test]
+    fn a_block_that_is_cut_off() {
+        let stage = Stage::new(Kind::MariaDb, QUICK, |config| {
+            config.group("primary_wait = \"500ms\"")
+        });
+        let mut client = stage.client();
+        let marks = stage.bed.marks();
+        let block = b"BEGIN NOT ATOMIC SELECT 1 AS b204; SELECT SLEEP(60); SELECT 2; END";
+        let payload = client.query_payload(block);
+        client.send(&payload);
+        // The first result: its count, its column, its row, its end.
+        let first: Vec<_> = (0..4)
+            .map(|_| client.try_packet().expect("the first result").payload)
+            .collect();
+        assert_eq!(first[2], b"\x011");
+        stage.bed.signal(Node::Primary, "KILL");
+        let rest = client.read_to_close();
+        let text = String::from_utf8_lossy(&rest);
+        assert!(text.contains("Lost connection"), "{text}");
+        stage.wait_figure("up", Node::Primary, "0");
+        let arrived: Vec<_> = marks
+            .find("b204")
+            .into_iter()
+            .filter(|(_, entry)| entry.text.starts_with("BEGIN"))
+            .collect();
+        assert_eq!(arrived.len(), 1, "{arrived:?}");
+    }
+
     /// B196, B200: a primary that hangs keeps its role, and serves again when it goes on.
     #[test]
     fn a_primary_that_hangs() {
