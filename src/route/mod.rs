@@ -100,7 +100,7 @@ pub fn decide_read(view: &View, uses_variables: bool, hinted: bool) -> Route {
     if !view.autocommit {
         return primary(Reason::AutocommitOff);
     }
-    if view.pins.hold_reads() || (uses_variables && view.pins.any_of(Pins::USER_VARIABLES)) {
+    if view.is_held(uses_variables) {
         return primary(Reason::Pinned(view.pins));
     }
     if view.must_see_writes && !hinted && view.read_from != ReadFrom::ReplicaOnly {
@@ -115,14 +115,78 @@ pub fn decide_read(view: &View, uses_variables: bool, hinted: bool) -> Route {
     }
 }
 
-/// A statement about the previous one goes where that one ran, unless a transaction has begun since: a replica's reply would
-/// tell the client that none is open.
+/// A statement about the previous one goes where that one ran, unless a transaction has begun since (a replica's reply would
+/// tell the client that none is open), or it also reads what only the primary has: then what it asks is fetched.
 #[must_use]
 pub fn follow(kind: sql::Kind, traits: Traits, view: &View) -> Route {
-    let may_leave = view.autocommit && !view.in_transaction;
+    let reads_more = kind != sql::Kind::Show
+        && (view.must_see_writes || view.is_held(traits.contains(Traits::USER_VAR_READ)));
+    let may_leave = view.autocommit && !view.in_transaction && !reads_more;
     let place = view.asked(kind, traits).filter(|_| may_leave);
     Route {
         role: place.unwrap_or(Role::Primary),
         reason: Reason::Follows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_follows_unless_it_needs_the_primary() {
+        let fresh = View {
+            in_transaction: false,
+            autocommit: true,
+            must_see_writes: false,
+            pins: Pins::default(),
+            last: Some(Role::Replica),
+            last_rows: Some(Role::Replica),
+            warned: Some(Role::Replica),
+            read_from: ReadFrom::Replica,
+        };
+        let with = |pins| View { pins, ..fresh };
+        let late = View {
+            must_see_writes: true,
+            ..fresh
+        };
+        let (asks, reads) = (
+            Traits::DIAGNOSTICS,
+            Traits::DIAGNOSTICS | Traits::USER_VAR_READ,
+        );
+        for (kind, traits, view, role) in [
+            (sql::Kind::Read, asks, fresh, Role::Replica),
+            (sql::Kind::Read, reads, fresh, Role::Replica),
+            (
+                sql::Kind::Read,
+                asks,
+                with(Pins::USER_VARIABLES),
+                Role::Replica,
+            ),
+            (
+                sql::Kind::Read,
+                reads,
+                with(Pins::USER_VARIABLES),
+                Role::Primary,
+            ),
+            (
+                sql::Kind::Read,
+                asks,
+                with(Pins::TEMPORARY_TABLES),
+                Role::Primary,
+            ),
+            (
+                sql::Kind::Show,
+                asks,
+                with(Pins::TEMPORARY_TABLES),
+                Role::Replica,
+            ),
+            (sql::Kind::Read, asks, late, Role::Primary),
+            (sql::Kind::Read, asks, late.of_nothing(), Role::Replica),
+            (sql::Kind::Show, asks, late, Role::Replica),
+        ] {
+            let route = follow(kind, traits, &view);
+            assert_eq!(route.role, role, "{kind:?} {traits:?} {view:?}");
+        }
     }
 }

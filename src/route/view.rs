@@ -49,12 +49,29 @@ pub struct View {
 }
 
 impl View {
+    /// The same for a statement that reads nothing, so that only what is going on matters.
+    #[must_use]
+    pub fn of_nothing(self) -> Self {
+        Self {
+            must_see_writes: false,
+            pins: Pins::default(),
+            ..self
+        }
+    }
+
+    /// Whether the session's state keeps a read on the primary.
+    #[must_use]
+    pub fn is_held(&self, uses_variables: bool) -> bool {
+        self.pins.hold_reads() || (uses_variables && self.pins.any_of(Pins::USER_VARIABLES))
+    }
+
     /// The connection that knows what a question about previous statements asks.
     #[must_use]
     pub fn asked(&self, kind: Kind, traits: Traits) -> Option<Role> {
         match kind {
-            // SHOW WARNINGS and SHOW ERRORS; the others are counts, which only statements change.
+            // SHOW WARNINGS, SHOW ERRORS and GET DIAGNOSTICS; the others are counts, which only statements change.
             Kind::Show => self.warned,
+            _ if traits.contains(Traits::AREA) => self.warned,
             _ if traits.contains(Traits::FOUND_ROWS) => self.last_rows,
             _ => self.last,
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::history::{History, Say};
 use super::hold::Hold;
+use super::known::Conditions;
 use super::sync::Said;
 use super::{Access, Cx, InsertId, Known, Link, Output, Outputs, Role, Session};
 use crate::wire::{Capabilities, Command, PacketWriter, Status};
@@ -246,11 +247,14 @@ impl Session {
         if !self.ensure(cx, role, false, out) {
             return false;
         }
-        let serial = self.link(role).known().map_or(0, |known| known.serial);
-        if self.cleared == serial {
+        let Some(known) = self.link_mut(role).known_mut() else {
+            return false;
+        };
+        if std::mem::replace(&mut known.conditions, Conditions::None) == Conditions::None {
             return true;
         }
-        self.cleared = serial;
+        // What it knew of statements before is gone with this one.
+        known.serial = 0;
         // On MariaDB a statement that uses no table keeps the warnings of the one before.
         let start = out.arena.len();
         let capabilities = self.capabilities_of(role);

@@ -1,6 +1,7 @@
 //! A client's command: which it is, where it goes, and its departure. Prepared statements are in `prepared`, answers that
 //! Atlas makes itself in `local`.
 
+use super::area::AreaStep;
 use super::locks::LockReply;
 use super::names::Names;
 use super::routing::looks_at_id;
@@ -26,6 +27,8 @@ pub(super) struct Departure {
     /// See [`Running::waits`].
     pub(super) waits: bool,
     pub(super) keeps_last: bool,
+    /// See [`Running::keeps_area`].
+    pub(super) keeps_area: bool,
     /// What the statement of the command is called on either side.
     pub(super) names: Option<Names>,
     /// Names in the reply are to be those that the client knows.
@@ -44,6 +47,7 @@ impl Departure {
             may_retry: false,
             waits: false,
             keeps_last: true,
+            keeps_area: false,
             names: None,
             dresses: false,
         }
@@ -309,30 +313,16 @@ impl Session {
         if !self.sees_writes(cx, route, statement.hint == Some(Hint::Replica), out) {
             return 0;
         }
-        let asks = statement.traits.contains(Traits::DIAGNOSTICS)
-            && !self.follow_up(cx, route.role, statement.kind, statement.traits, out);
-        if asks
-            && statement.kind == Kind::Show
-            && let Some(kept) = self.kept_warnings(sql)
-        {
-            return match kept {
-                Ok(reply) => {
-                    out.client(|buffer| buffer.extend_from_slice(&reply));
-                    self.attempt = super::Attempt::default();
-                    front.total()
-                }
-                Err(fault) => self.refuse_front(front, &fault, out),
-            };
-        }
-        if asks && statement.kind == Kind::Show && !self.ensure_no_warnings(cx, route.role, out) {
-            return 0;
-        }
-        let asks = asks && statement.kind != Kind::Show;
-        let text = match self.answers(sql, statement.traits, asks) {
-            Ok(text) => text,
-            Err(fault) => return self.refuse_front(front, &fault, out),
+        let text = match self.answer_questions(cx, &mut route, sql, &statement, out) {
+            AreaStep::Forward => spliced.clone(),
+            AreaStep::Text(text) => Some(text),
+            AreaStep::Waits => return 0,
+            AreaStep::Done => {
+                self.attempt = super::Attempt::default();
+                return front.total();
+            }
+            AreaStep::Refuse(fault) => return self.refuse_front(front, &fault, out),
         };
-        let text = text.or_else(|| spliced.clone());
         let is_read = route.role == Role::Replica;
         self.last_route = Some((route.role, route.reason));
         if statement.traits.contains(Traits::LOCK_FUNCTION) || statement.kind == Kind::Execute {
@@ -361,6 +351,7 @@ impl Session {
             may_retry: is_read && route.reason == Reason::PlainRead,
             waits,
             keeps_last: route.reason == Reason::Follows,
+            keeps_area: self.keeps_area(sql, statement.kind, statement.traits),
             names: None,
             dresses,
         };
@@ -465,6 +456,7 @@ impl Session {
                     may_retry: departure.may_retry && retained > 0,
                     waits: departure.waits && retained > 0,
                     keeps_last: departure.keeps_last,
+                    keeps_area: departure.keeps_area,
                     names: departure.names,
                 },
             });

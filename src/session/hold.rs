@@ -4,8 +4,9 @@
 //! lock. Some of what it has can be asked for and kept in mind: then the connection is *on call* and is given back when
 //! somebody needs one.
 
+use super::known::Conditions;
 use super::sync::Said;
-use super::{Access, Cx, Fault, InsertId, Link, Output, Outputs, Phase, Role, Session};
+use super::{Access, Cx, InsertId, Link, Output, Outputs, Phase, Role, Session};
 use crate::wire::{Packets, Reader, Status};
 
 /// What ties a connection to its session.
@@ -173,8 +174,15 @@ impl Session {
             super::bring::write_query(&mut out.arena, capabilities, WARNINGS);
             said.push_back(Said::Warnings);
         }
+        let conditions = if warns {
+            self.say_conditions(role, &mut said, out)
+        } else {
+            0
+        };
         super::bring::write_query(&mut out.arena, capabilities, ASK);
         said.push_back(Said::Numbers);
+        // Behind the numbers, which the question itself changes.
+        self.say_got(role, conditions, &mut said, out);
         out.push(Output::SendToBackend {
             role,
             range: start..out.arena.len(),
@@ -184,25 +192,15 @@ impl Session {
     }
 
     /// The answer to [`WARNINGS`]: it is the client's, when that asks for it.
-    pub(super) fn note_warnings(&mut self, answer: Vec<u8>) {
-        self.kept_warnings = Some(answer.into());
+    pub(super) fn note_warnings(&mut self, role: Role, answer: Vec<u8>) {
+        let warnings = self
+            .warned
+            .map_or(0, |last| if last.failed { 0 } else { last.warnings });
+        let area = super::area::Area::new(answer, warnings, self.capabilities_of(role));
+        self.kept = Some(Box::new(area));
         if let Some(last) = &mut self.warned {
             last.holds = false;
         }
-    }
-
-    /// The answer to the client's SHOW WARNINGS whose connection was given back. `None` when its connection, or any, can be asked.
-    pub(super) fn kept_warnings(&self, sql: &[u8]) -> Option<Result<Box<[u8]>, Fault>> {
-        let kept = self.kept_warnings.as_ref()?;
-        let text = sql
-            .trim_ascii()
-            .strip_suffix(b";")
-            .unwrap_or_else(|| sql.trim_ascii());
-        Some(if text.trim_ascii().eq_ignore_ascii_case(WARNINGS) {
-            Ok(kept.clone())
-        } else {
-            Err(Fault::LostPrevious)
-        })
     }
 
     /// The answer to [`ASK`], a text result.
@@ -214,7 +212,10 @@ impl Session {
             return self.drop_link(role, out);
         };
         let serial = self.link(role).known().map(|known| known.serial);
-        if self.last.is_some_and(|last| Some(last.serial) == serial) {
+        let is_last = self.last.is_some_and(|last| Some(last.serial) == serial);
+        // That of a statement with conditions is known, and they were asked for before.
+        let is_known = self.kept.is_some() && self.numbers.row_count.is_some();
+        if is_last && !is_known {
             self.numbers.row_count = Some(row_count);
         }
         if self
@@ -249,6 +250,11 @@ impl Session {
             self.version = known.version;
         }
         *self.link_mut(role) = Link::Ready(known);
+        if let Some(known) = self.link_mut(role).known_mut()
+            && known.conditions == Conditions::Own
+        {
+            known.conditions = Conditions::Others;
+        }
         self.retired[role as usize] = false;
         self.close_unused(role, out);
     }

@@ -43,10 +43,23 @@ pub struct Known {
     /// COM_SET_OPTION's state.
     pub(super) multi_statements: bool,
     pub(super) statements: Cache,
+    pub(super) conditions: Conditions,
     /// The payload of the log-in's OK.
     pub(super) ok: Box<[u8]>,
     /// The schema that the log-in named.
     pub(super) ok_schema: Option<Box<[u8]>>,
+}
+
+/// Warnings and errors that SHOW WARNINGS would show there. MariaDB keeps them while statements without tables follow, so that they
+/// may be another session's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conditions {
+    /// There are none.
+    None,
+    /// There may be some of the session that has the connection.
+    Own,
+    /// There may be some that are not for that session.
+    Others,
 }
 
 impl Known {
@@ -72,6 +85,7 @@ impl Known {
             insert_id: Some(0),
             multi_statements: ready.capabilities.contains(Capabilities::MULTI_STATEMENTS),
             statements: Cache::default(),
+            conditions: Conditions::None,
             ok: ready.ok.as_slice().into(),
             ok_schema: schema.map(Into::into),
         })
@@ -89,6 +103,9 @@ impl Known {
     /// Notes whether the server has an `init_connect`.
     pub fn set_begins_with_more(&mut self, begins_with_more: bool) {
         self.begins_with_more = begins_with_more;
+        if begins_with_more {
+            self.conditions = Conditions::Others;
+        }
     }
 
     /// Gives it the number of its next use.

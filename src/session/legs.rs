@@ -8,7 +8,7 @@
 use super::bring::{write_command, write_query};
 use super::fan::{Fan, Heard};
 use super::parts::Identity;
-use super::{Attempt, Cx, Fault, Output, Outputs, Phase, Session, sync};
+use super::{Attempt, Cx, Fault, Output, Outputs, Phase, Session, unserved};
 use crate::shard::{Dress, Leg, Refused};
 use crate::snapshot::Snapshot;
 use crate::sql::Statement;
@@ -204,7 +204,7 @@ impl Session {
             }
             Heard::Full => self.end_legs(cx, out),
             Heard::Refused(ref range) => {
-                let fault = sync::server_fault(input.get(range.clone()).unwrap_or_default());
+                let fault = unserved::server_fault(input.get(range.clone()).unwrap_or_default());
                 self.fail_legs(cx, &fault, out);
             }
             Heard::Unlike => self.fail_legs(cx, &Fault::Sharded(Refused::UNLIKE), out),

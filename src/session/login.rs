@@ -463,7 +463,7 @@ impl Session {
         self.last = None;
         self.last_rows = None;
         self.warned = None;
-        self.kept_warnings = None;
+        self.kept = None;
         self.wrote = None;
         self.tracked.writes = super::causal::Writes::default();
         self.last_route = None;

@@ -13,6 +13,7 @@
 //! the reply (so that another replica may answer), statements that change the session until their reply's end (so that
 //! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
 
+mod area;
 mod bring;
 mod causal;
 mod changed;
@@ -61,6 +62,7 @@ mod track;
 mod tracking;
 mod unlisted;
 mod unprepared;
+mod unserved;
 mod upload;
 mod upstream;
 mod wish;
@@ -165,16 +167,14 @@ pub struct Session {
     diary: diary::Diary,
     insert_id: InsertId,
     numbers: Numbers,
-    /// The reply to SHOW WARNINGS, where the connection that had them was given back.
-    kept_warnings: Option<Box<[u8]>>,
+    /// The warnings and errors to be shown, where the connection that had them was given back.
+    kept: Option<Box<area::Area>>,
     /// What servers told of changes.
     tracked: tracking::Tracked,
     /// The reply to a statement that has to do with user locks.
     lock_reply: Option<Box<locks::LockReply>>,
     /// When the session's last write was answered.
     wrote: Option<Duration>,
-    /// The use of a connection that was made to show no warnings.
-    cleared: u64,
     /// Server connections are given back between transactions.
     shares: bool,
     /// A command is over since connections were last given back.
@@ -271,11 +271,10 @@ impl Session {
             diary: diary::Diary::default(),
             insert_id: InsertId::Known(0),
             numbers: Numbers::FRESH,
-            kept_warnings: None,
+            kept: None,
             tracked: tracking::Tracked::default(),
             wrote: None,
             lock_reply: None,
-            cleared: 0,
             shares: false,
             is_done: false,
             retired: [false; 2],

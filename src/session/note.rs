@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::known::Conditions;
 use super::{InsertId, Outcome, Outputs, Role, Running, Session, What};
-use crate::sql::{Dialect, Kind, Server, Traits};
+use crate::sql::{self, Dialect, Kind, Server, Traits};
 use crate::wire::{Capabilities, Status};
 
 impl Session {
@@ -186,20 +187,41 @@ impl Session {
             serial: known.serial,
             holds: false,
             warnings: 0,
+            failed,
             lost: false,
         };
         let here = Some(last);
+        if failed || outcome.warnings > 0 {
+            self.conditions_are_own(role);
+        }
         let warned = Some(super::Last {
             holds: failed || outcome.warnings > 0,
             warnings: if failed { 1 } else { outcome.warnings },
             ..last
         });
         match command.what {
+            What::Query { traits, .. } if leaves_area(traits) && !failed => {
+                if outcome.warnings > 0 {
+                    // A condition that there is not is one more, and such a statement changed no rows.
+                    self.last = here;
+                    self.numbers.row_count = Some(-1);
+                    let is_here = |was: &super::Last| was.serial == last.serial;
+                    let before = self.warned.filter(is_here).map_or(0, |was| was.warnings);
+                    let warnings = before.saturating_add(outcome.warnings);
+                    let more = super::Last {
+                        holds: true,
+                        warnings,
+                        ..last
+                    };
+                    self.set_warned(Some(more));
+                }
+            }
             What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => {
                 let shows = kind == Kind::Show && traits.contains(Traits::DIAGNOSTICS);
                 self.last = here;
                 self.numbers.row_count = Some(outcome.affected);
-                if !shows && !self.leaves_warnings(kind, traits, outcome) {
+                let leaves = self.leaves_warnings(kind, traits, command.keeps_area, outcome);
+                if !shows && !leaves {
                     self.set_warned(warned);
                 }
                 if !shows && outcome.rows {
@@ -248,14 +270,44 @@ impl Session {
         }
     }
 
+    /// What the connection shows from here on is this session's.
+    #[cold]
+    fn conditions_are_own(&mut self, role: Role) {
+        if let Some(known) = self.link_mut(role).known_mut() {
+            known.conditions = Conditions::Own;
+        }
+    }
+
+    /// Whether there are warnings or errors that could be shown.
+    pub(super) fn has_area(&self) -> bool {
+        self.kept.is_some() || self.warned.is_some_and(|last| last.holds)
+    }
+
+    /// Whether a read leaves what the statement before left, on a server where those without tables do.
+    pub(super) fn keeps_area(&self, sql: &[u8], kind: Kind, traits: Traits) -> bool {
+        let may_use_more = Traits::MULTI | Traits::CALL | Traits::UNKNOWN_FUNCTION;
+        self.has_area()
+            && self.server == Server::MariaDb
+            && kind == Kind::Read
+            && !traits.intersects(may_use_more)
+            && !sql::uses_tables(sql, &self.dialect(), kind)
+    }
+
     fn set_warned(&mut self, warned: Option<super::Last>) {
         self.warned = warned;
-        self.kept_warnings = None;
+        self.kept = None;
     }
 
     /// On MariaDB the warnings of the statement before stay when one that uses no tables gives none of its own.
-    pub(super) fn leaves_warnings(&self, kind: Kind, traits: Traits, outcome: Outcome) -> bool {
-        let uses_no_tables = traits.contains(Traits::DIAGNOSTICS)
+    fn leaves_warnings(
+        &self,
+        kind: Kind,
+        traits: Traits,
+        keeps_area: bool,
+        outcome: Outcome,
+    ) -> bool {
+        let uses_no_tables = keeps_area
+            || traits.contains(Traits::DIAGNOSTICS)
             || matches!(
                 kind,
                 Kind::Set
@@ -270,6 +322,11 @@ impl Session {
         let is_silent = outcome.error.is_none() && outcome.warnings == 0;
         self.server == Server::MariaDb && uses_no_tables && is_silent
     }
+}
+
+/// GET DIAGNOSTICS leaves what it was asked about, and the number of rows.
+fn leaves_area(traits: Traits) -> bool {
+    traits.contains(Traits::AREA) && !traits.contains(Traits::MULTI)
 }
 
 /// Whether LAST_INSERT_ID() may be another one after a statement whose reply told of no id.

@@ -93,6 +93,8 @@ pub(super) struct Last {
     pub(super) holds: bool,
     /// Warnings and errors that it has.
     pub(super) warnings: u16,
+    /// It failed.
+    pub(super) failed: bool,
     pub(super) lost: bool,
 }
 
@@ -157,6 +159,8 @@ pub(super) struct Running {
     pub(super) waits: bool,
     /// It asks about the previous statement or is no statement, so it does not become the previous one.
     pub(super) keeps_last: bool,
+    /// It uses no tables: on MariaDB the conditions of the statement before stay, if it leaves none.
+    pub(super) keeps_area: bool,
     /// What the statement of the command is called on either side.
     pub(super) names: Option<Names>,
 }

@@ -9,7 +9,7 @@ use super::command::{Departure, Front};
 use super::locks::LockReply;
 use super::names::Names;
 use super::params;
-use super::routing::looks_at_id;
+use super::routing::{follow_unread, looks_at_id};
 use super::sharded_stmt::Whereto;
 use super::stmt::Prepared;
 use super::tracking::Settings;
@@ -153,6 +153,7 @@ impl Session {
             waits: false,
             // To prepare a question about the previous statement leaves the answer as it is.
             keeps_last: is_diagnostic,
+            keeps_area: false,
             names: None,
             dresses,
         };
@@ -225,7 +226,8 @@ impl Session {
             return self.refuse_front(front, &Fault::MalformedCommand, out);
         }
         let mut route = if statement.is_diagnostic {
-            route::follow(statement.kind, statement.traits, &view)
+            let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
+            follow_unread(text, &dialect, (statement.kind, statement.traits), view)
         } else if statement.is_read
             && front.is_whole()
             && !wants_cursor
@@ -250,26 +252,32 @@ impl Session {
         let is_hinted = statement.is_hinted || has_rule;
         self.attempt.settings = statement.settings;
         route = route::redirect(route, target);
-        if let Err(fault) = self.settle(cx, &mut route, kind, traits) {
+        let settled = self
+            .settle(cx, &mut route, kind, traits)
+            .and_then(|()| self.check_follows(route, kind, traits));
+        if let Err(fault) = settled {
             return self.refuse_front(front, &fault, out);
         }
         let role = route.role;
         if !self.sees_writes(cx, route, is_hinted, out) {
             return 0;
         }
-        if traits.contains(Traits::DIAGNOSTICS) && !self.follow_up(cx, role, kind, traits, out) {
-            match self.asks_nobody(id, kind) {
-                Some(false) => {}
-                Some(true) if !self.ensure_no_warnings(cx, role, out) => return 0,
-                Some(true) => {}
-                None => return self.refuse_front(front, &Fault::LostPrevious, out),
-            }
+        match self.ask_by_execution(cx, role, id, (kind, traits), out) {
+            Ok(true) => {}
+            Ok(false) => return 0,
+            Err(fault) => return self.refuse_front(front, &fault, out),
         }
         let with_id = looks_at_id(kind, traits);
         if !self.ensure(cx, role, with_id, out) || !self.ensure_prepared(cx, role, id, out) {
             return 0;
         }
         self.last_route = Some((role, route.reason));
+        let keeps_area = self.has_area()
+            && self
+                .statements
+                .get_mut(id)
+                .and_then(|statement| statement.text.clone())
+                .is_some_and(|text| self.keeps_area(&text.sql, kind, traits));
         let may_wait = self.may_wait_for_primary(cx, traits);
         let Some(server_id) = self.server_id(role, id) else {
             return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
@@ -328,6 +336,7 @@ impl Session {
             may_retry: is_read && route.reason == Reason::PlainRead,
             waits,
             keeps_last: route.reason == Reason::Follows,
+            keeps_area,
             names: Some(Names {
                 sent: named.sent,
                 server: server_id,
@@ -372,17 +381,6 @@ impl Session {
         let retained = if departure.retain { front.total() } else { 0 };
         self.await_reply(departure, retained);
         if retained > 0 { 0 } else { front.total() }
-    }
-
-    /// The connection of the statement before was given back, so that it left nothing to be shown. Whether a connection without
-    /// warnings answers rightly (true), or any, because the text asks nothing after all; `None` when none does.
-    fn asks_nobody(&mut self, id: u32, kind: Kind) -> Option<bool> {
-        if kind == Kind::Show {
-            return self.kept_warnings.is_none().then_some(true);
-        }
-        let text = self.statements.get_mut(id)?.text.clone()?;
-        let asks = sql::answered(&text.sql, &self.dialect(), &sql::Answers::default());
-        (!asks.is_open).then_some(false)
     }
 
     /// MariaDB's COM_STMT_BULK_EXECUTE: many rows of parameters at once, for writes.

@@ -58,7 +58,7 @@ impl Session {
         self.last = None;
         self.last_rows = None;
         self.warned = None;
-        self.kept_warnings = None;
+        self.kept = None;
         self.insert_id = InsertId::Known(0);
         self.numbers = super::Numbers::FRESH;
         // MariaDB returns to the log-in's character set, MySQL to the server's own (utf8mb4 unless configured).

@@ -1,10 +1,12 @@
 //! From what a statement is to the connection that it runs on: the decision of `route`, in both readings of a text where it
 //! has two, and what becomes of it when the group cannot follow.
 
+use super::area::AreaStep;
+use super::known::Conditions;
 use super::{Ask, Cx, Fault, InsertId, Last, Link, Outputs, Role, Session};
 use crate::config::{Causal, NoReplica, ReadFrom};
 use crate::route::{self, Pins, Reason, Route, View};
-use crate::sql::{self, Hint, Kind, Statement, Traits};
+use crate::sql::{self, Hint, Kind, Server, Statement, Traits};
 use crate::wire::Status;
 
 impl Session {
@@ -78,12 +80,9 @@ impl Session {
             return Err(Fault::Lost(self.attempt.why.to_string()));
         }
         // Of several statements in one text it is most likely the one before it there that is asked about.
-        if traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI) {
-            match self.last_asked(kind, traits) {
-                Some(last) if last.lost => return Err(Fault::LostPrevious),
-                Some(last) if last.role != route.role => return Err(Fault::PreviousElsewhere),
-                Some(_) | None => {}
-            }
+        let asks = traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI);
+        if asks && self.last_asked(kind, traits).is_some_and(|last| last.lost) {
+            return Err(Fault::LostPrevious);
         }
         if self.insert_id == InsertId::Lost && traits.contains(Traits::LAST_INSERT_ID) {
             return Err(Fault::LostPrevious);
@@ -117,9 +116,136 @@ impl Session {
     fn last_asked(&self, kind: Kind, traits: Traits) -> Option<Last> {
         match kind {
             Kind::Show => self.warned,
+            _ if traits.contains(Traits::AREA) => self.warned,
             _ if traits.contains(Traits::FOUND_ROWS) => self.last_rows,
             _ => self.last,
         }
+    }
+
+    /// A question whose text stays as it is can be asked only where the statements ran that it is about.
+    ///
+    /// # Errors
+    /// It goes elsewhere.
+    pub(super) fn check_follows(
+        &self,
+        route: Route,
+        kind: Kind,
+        traits: Traits,
+    ) -> Result<(), Fault> {
+        let asks = traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI);
+        let last = self.last_asked(kind, traits).filter(|_| asks);
+        match last {
+            Some(last) if last.role != route.role => Err(Fault::PreviousElsewhere),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What becomes of what a text asks about the statements before it. Where it goes elsewhere than they went, because it also
+    /// needs what only the primary has, the answers are fetched and put into it.
+    pub(super) fn answer_questions(
+        &mut self,
+        cx: &mut Cx<'_>,
+        route: &mut Route,
+        sql: &[u8],
+        statement: &Statement<'_>,
+        out: &mut Outputs,
+    ) -> AreaStep {
+        let (kind, traits) = (statement.kind, statement.traits);
+        let mut asks = false;
+        if traits.contains(Traits::DIAGNOSTICS) {
+            let is_alone = !traits.contains(Traits::MULTI);
+            let asked = self
+                .last_asked(kind, traits)
+                .filter(|_| is_alone)
+                .map_or(route.role, |last| last.role);
+            asks = !self.follow_up(cx, asked, kind, traits, out);
+            if traits.contains(Traits::AREA) {
+                // It sets variables.
+                route.role = Role::Primary;
+            }
+            let others = is_alone && !asks && self.shows_others(asked);
+            match self.ask_area(cx, (*route, asked), (sql, statement), (asks, others), out) {
+                AreaStep::Forward => {}
+                step => return step,
+            }
+            if kind == Kind::Show || traits.contains(Traits::AREA) {
+                asks = false;
+            } else if asked != route.role {
+                if !asks && self.has_unasked(asked) {
+                    self.ask_before_leaving(asked, out);
+                    return AreaStep::Waits;
+                }
+                asks = true;
+            } else if !asks && (others || self.last.is_none()) {
+                // The rest is the connection's to say.
+                let counts = sql::Answers {
+                    row_count: self.numbers.row_count.filter(|_| self.last.is_none()),
+                    warnings: others.then_some(0),
+                    errors: others.then_some(0),
+                    connection_id: self.told_id(traits),
+                    ..sql::Answers::default()
+                };
+                let done = sql::answered(sql, &self.dialect(), &counts);
+                if done.count > 0 {
+                    return AreaStep::Text(done.text);
+                }
+            }
+        }
+        match self.answers(sql, traits, asks) {
+            Ok(None) => AreaStep::Forward,
+            Ok(Some(text)) => AreaStep::Text(text),
+            Err(fault) => AreaStep::Refuse(fault),
+        }
+    }
+
+    /// Whether an execution that asks about the statement before may go, to this connection, where it is answered rightly.
+    ///
+    /// # Errors
+    /// Nobody can answer any more.
+    pub(super) fn ask_by_execution(
+        &mut self,
+        cx: &mut Cx<'_>,
+        role: Role,
+        id: u32,
+        (kind, traits): (Kind, Traits),
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if !traits.contains(Traits::DIAGNOSTICS) {
+            return Ok(true);
+        }
+        let clears = match self.follow_up(cx, role, kind, traits, out) {
+            true => kind == Kind::Show && self.shows_others(role),
+            false => self.asks_nobody(id, kind).ok_or(Fault::LostPrevious)?,
+        };
+        Ok(!clears || self.ensure_no_warnings(cx, role, out))
+    }
+
+    /// The connection of the statement before was given back, so that it left nothing to be shown. Whether a connection without
+    /// warnings answers rightly (true), or any, because the text asks nothing after all; `None` when none does.
+    fn asks_nobody(&mut self, id: u32, kind: Kind) -> Option<bool> {
+        if kind == Kind::Show {
+            return self.kept.is_none().then_some(true);
+        }
+        let text = self.statements.get_mut(id)?.text.clone()?;
+        let asks = sql::answered(&text.sql, &self.dialect(), &sql::Answers::default());
+        (!asks.is_open).then_some(false)
+    }
+
+    /// Whether the connection may show conditions that are not the session's, which has none.
+    pub(super) fn shows_others(&self, role: Role) -> bool {
+        let has_others = self
+            .link(role)
+            .known()
+            .is_some_and(|known| known.conditions == Conditions::Others);
+        has_others && self.server == Server::MariaDb && !self.warned.is_some_and(|last| last.holds)
+    }
+
+    /// Whether the connection has answers that the session does not.
+    fn has_unasked(&self, role: Role) -> bool {
+        let serial = self.link(role).known().map(|known| known.serial);
+        let holds =
+            |last: Option<Last>| last.is_some_and(|last| last.holds && Some(last.serial) == serial);
+        holds(self.warned) || holds(self.last_rows)
     }
 
     /// Whether the primary may answer a read that no replica answers.
@@ -138,7 +264,7 @@ impl Session {
         traits: Traits,
         out: &mut Outputs,
     ) -> bool {
-        if !self.shares && !self.has_moved {
+        if !self.shares && !self.has_moved && self.kept.is_none() {
             return true;
         }
         let Some(last) = self
@@ -164,6 +290,16 @@ impl Session {
         }
     }
 
+    /// What a text that asks for the connection's id is told.
+    fn told_id(&self, traits: Traits) -> Option<u32> {
+        // While it holds locks its connection is its own, and others may look for it by the server's number.
+        let locks = Pins::USER_LOCKS.union(Pins::LOCKED_TABLES);
+        let asks_id = traits.contains(Traits::CONNECTION_ID)
+            && !traits.contains(Traits::LOCK_FUNCTION)
+            && !self.state.pins().any_of(locks);
+        asks_id.then_some(self.id)
+    }
+
     /// The text with the answers in it that no server connection can give: the client's id, and the numbers of statements whose
     /// connection (`previous` says so) was given back. `None` when it goes as it is.
     ///
@@ -175,15 +311,10 @@ impl Session {
         traits: Traits,
         previous: bool,
     ) -> Result<Option<Vec<u8>>, Fault> {
-        // While it holds locks its connection is its own, and others may look for it by the server's number.
-        let locks = Pins::USER_LOCKS.union(Pins::LOCKED_TABLES);
-        let asks_id = traits.contains(Traits::CONNECTION_ID)
-            && !traits.contains(Traits::LOCK_FUNCTION)
-            && !self.state.pins().any_of(locks);
-        if !previous && !asks_id {
+        let connection_id = self.told_id(traits);
+        if !previous && connection_id.is_none() {
             return Ok(None);
         }
-
         let numbers = if previous {
             self.numbers
         } else {
@@ -193,11 +324,9 @@ impl Session {
             row_count: numbers.row_count,
             found_rows: numbers.found_rows,
             // With more its connection would not have been given back.
-            warnings: previous.then_some(match (&self.kept_warnings, self.warned) {
-                (Some(_), Some(last)) => last.warnings,
-                _ => 0,
-            }),
-            connection_id: asks_id.then_some(self.id),
+            warnings: previous.then(|| self.kept.as_ref().map_or(0, |area| area.count(false))),
+            errors: previous.then(|| self.kept.as_ref().map_or(0, |area| area.count(true))),
+            connection_id,
         };
         let done = sql::answered(sql, &self.dialect(), &answers);
         if previous && done.is_open {
@@ -205,6 +334,19 @@ impl Session {
         }
         Ok((done.count > 0).then_some(done.text))
     }
+}
+
+/// Where an execution goes that asks about the statement before; its text stays as it is, so that only what it reads beside that can
+/// keep it on the primary.
+pub(super) fn follow_unread(
+    sql: &[u8],
+    dialect: &sql::Dialect,
+    (kind, traits): (Kind, Traits),
+    view: View,
+) -> Route {
+    let reads_more = memchr::memchr(b'@', sql).is_some() || sql::uses_tables(sql, dialect, kind);
+    let view = if reads_more { view } else { view.of_nothing() };
+    route::follow(kind, traits, &view)
 }
 
 /// Whether a statement may look at LAST_INSERT_ID(): by itself, in a routine or in a trigger.

@@ -215,6 +215,7 @@ impl Session {
         let mut route = self.decide(cx, text, statement);
         self.check_hint(cx, statement)?;
         self.settle(cx, &mut route, statement.kind, statement.traits)?;
+        self.check_follows(route, statement.kind, statement.traits)?;
         let is_hinted = statement.hint == Some(Hint::Replica);
         if !self.sees_writes(cx, route, is_hinted, out) || !self.ensure(cx, route.role, false, out)
         {
@@ -249,13 +250,14 @@ impl Session {
         self.numbers.found_rows = rows;
         self.last = None;
         self.last_rows = None;
-        self.kept_warnings = None;
+        self.kept = None;
         // They were given by several servers, none of which can show them all.
         self.warned = (warnings > 0).then_some(Last {
             role: Role::Primary,
             serial: 0,
             holds: false,
             warnings,
+            failed: false,
             lost: true,
         });
     }
@@ -272,7 +274,7 @@ impl Session {
     ) {
         let answer = &*self.dressed_answer(role, answer);
         if let Some(code) = outcome.error {
-            let fault = super::sync::server_fault(answer);
+            let fault = super::unserved::server_fault(answer);
             if role == Role::Replica
                 && self.may_fall_back(cx)
                 && (REPLICA_ONLY.contains(&code) || is_going_away(code))

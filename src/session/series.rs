@@ -249,7 +249,7 @@ impl Session {
             .get(series.at)
             .map_or(&[][..], |part| &part.rows);
         if let Some(code) = outcome.error {
-            let fault = super::sync::server_fault(&answer);
+            let fault = super::unserved::server_fault(&answer);
             if super::reply::is_going_away(code) {
                 out.push(Output::CloseBackend {
                     role,

@@ -5,13 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::hold::close_statement;
+use super::known::Conditions;
 use super::reply::is_going_away;
-use super::{
-    Cx, Expect, Failure, Fault, Known, Link, Output, Outputs, Parting, READ_ATTEMPTS, Role,
-    Session, TrackEvent, Tracker, command::Front,
-};
-use crate::pool::HostId;
-use crate::wire::{ErrPacket, Header};
+use super::unserved::server_fault;
+use super::{Cx, Expect, Known, Output, Outputs, Parting, Role, Session, TrackEvent, Tracker};
 
 /// What Atlas has said to a connection and waits to be answered.
 #[derive(Debug)]
@@ -51,7 +48,11 @@ pub(super) enum Said {
     CaughtUp,
     /// The question for the warnings that would be forgotten with the connection.
     Warnings,
-    /// The same for the numbers.
+    /// GET DIAGNOSTICS of one of the conditions, or what forgets the answers.
+    Condition,
+    /// The question for those answers.
+    Conditions,
+    /// The question for the numbers.
     Numbers,
     /// Not Atlas's own: a replica's refusal of a read that the primary is to answer instead.
     Refusal(Expect),
@@ -63,7 +64,13 @@ impl Sync {
     }
 
     pub(super) fn asks_numbers(&self) -> bool {
-        matches!(self.said.front(), Some(Said::Warnings | Said::Numbers))
+        let asks = [
+            Said::Warnings,
+            Said::Condition,
+            Said::Conditions,
+            Said::Numbers,
+        ];
+        self.said.front().is_some_and(|said| asks.contains(said))
     }
 
     /// The answer is kept until it is whole.
@@ -100,6 +107,7 @@ impl Session {
             Some(Said::Refusal(expect)) => expect,
             Some(
                 Said::Warnings
+                | Said::Conditions
                 | Said::Numbers
                 | Said::Clear
                 | Said::Shown
@@ -108,9 +116,15 @@ impl Session {
                 | Said::Part
                 | Said::Columns(_),
             ) => Expect::Response,
-            Some(Said::State | Said::Whatever | Said::Order | Said::Track | Said::Begin) | None => {
-                Expect::Terminal
-            }
+            Some(
+                Said::State
+                | Said::Whatever
+                | Said::Condition
+                | Said::Order
+                | Said::Track
+                | Said::Begin,
+            )
+            | None => Expect::Terminal,
         };
         let tracker = Tracker::new(expect, self.capabilities_of(role)).without_files();
         if matches!(said, Some(Said::Warnings | Said::Numbers | Said::Part))
@@ -187,12 +201,17 @@ impl Session {
                 {
                     known.status = status;
                 }
+                if (outcome.warnings > 0 || outcome.error.is_some())
+                    && let Some(known) = self.link_mut(role).known_mut()
+                {
+                    known.conditions = Conditions::Others;
+                }
                 let was = sync.said.pop_front();
                 if was == Some(Said::Warnings) {
                     if outcome.error.is_none() {
                         let answer = std::mem::take(&mut sync.answer);
                         let answer = self.dressed_warnings(role, answer);
-                        self.note_warnings(answer);
+                        self.note_warnings(role, answer);
                     }
                     sync.answer.clear();
                     sync.tracker = self.tracker_for(role, sync.said.front().copied());
@@ -224,12 +243,32 @@ impl Session {
                 if was == Some(Said::Track) && outcome.error.is_some() {
                     self.note_track_refused(role);
                 }
+                if let Some(Said::Condition | Said::Conditions) = was {
+                    if was == Some(Said::Conditions) && outcome.error.is_none() {
+                        self.note_conditions(role, &sync.answer);
+                    }
+                    sync.answer.clear();
+                    if sync.said.is_empty() {
+                        // Now it can go.
+                        self.is_done = true;
+                    } else {
+                        sync.tracker = self.tracker_for(role, sync.said.front().copied());
+                        self.sync = Some(sync);
+                    }
+                    return walk.consumed;
+                }
                 if was == Some(Said::Numbers) {
                     // An error does not tell that it left a transaction open.
                     if let Some(status) = outcome.status.filter(|_| role == Role::Primary) {
                         self.note_status(status);
                     }
                     self.note_numbers(role, &sync.answer, out);
+                    sync.answer.clear();
+                    if self.link(role).is_ready() && !sync.said.is_empty() {
+                        self.is_done = false;
+                        sync.tracker = self.tracker_for(role, sync.said.front().copied());
+                        self.sync = Some(sync);
+                    }
                     return walk.consumed;
                 }
                 if let (Some(code), Some(was)) = (outcome.error, was)
@@ -356,122 +395,5 @@ impl Session {
         }
         self.take_up(role, known, out);
         self.login_backend_ready(role, out);
-    }
-
-    /// A connection did not come to be. `host` is the one that was asked.
-    pub fn on_backend_failed(
-        &mut self,
-        cx: &mut Cx<'_>,
-        role: Role,
-        host: Option<HostId>,
-        failure: &Failure,
-        client: &mut [u8],
-        out: &mut Outputs,
-    ) {
-        if self.waiting == Some(role) {
-            self.waiting = None;
-        }
-        *self.link_mut(role) = Link::Absent;
-        if self.login_backend_failed(cx, role, failure, out) {
-            return;
-        }
-        let fault = self.fault_of(cx, role, failure);
-        match role {
-            Role::Primary => self.fail_command(cx, &fault, client, out),
-            Role::Replica => {
-                self.replica_failed(host, fault.to_string());
-                if matches!(failure, Failure::NoHost) {
-                    self.attempt.force_primary = true;
-                }
-            }
-        }
-    }
-
-    /// Notes that a replica did not serve the command at the front. The command is looked at again.
-    pub(super) fn replica_failed(&mut self, host: Option<HostId>, why: String) {
-        self.attempt.failures = self.attempt.failures.saturating_add(1);
-        self.attempt.avoid = host.or(self.attempt.avoid);
-        self.attempt.why = why.into();
-        if self.attempt.failures >= READ_ATTEMPTS {
-            self.attempt.force_primary = true;
-        }
-    }
-
-    /// Answers the command at the front of the client's bytes with an error.
-    pub(super) fn fail_command(
-        &mut self,
-        cx: &Cx<'_>,
-        fault: &Fault,
-        client: &mut [u8],
-        out: &mut Outputs,
-    ) {
-        let _ = cx;
-        let Some(header) = Header::parse(client) else {
-            return;
-        };
-        let mut front = Front {
-            bytes: client,
-            at: 0,
-            len: header.len,
-        };
-        let consumed = match self.takes_long_data(&front) {
-            Some(statement) => {
-                statement.lost_data = Some(Box::new(fault.clone()));
-                self.attempt = super::Attempt::default();
-                self.skip(&mut front)
-            }
-            None => self.refuse_front(front, fault, out),
-        };
-        out.push(Output::Consume(consumed));
-        self.want = 4;
-    }
-
-    pub(super) fn fault_of(&self, cx: &Cx<'_>, role: Role, failure: &Failure) -> Fault {
-        let group = self.group(cx.snapshot).name.clone();
-        let without = |why: String| match role {
-            Role::Primary => Fault::NoPrimary {
-                group: group.clone(),
-                why,
-            },
-            Role::Replica => Fault::NoReplica {
-                group: group.clone(),
-                why,
-            },
-        };
-        match failure {
-            Failure::NoHost => without("no server answers".to_owned()),
-            Failure::Unreachable(why) => without(why.clone()),
-            Failure::Refused {
-                code,
-                sqlstate,
-                message,
-            } => Fault::Server {
-                code: *code,
-                sqlstate: *sqlstate,
-                message: message.clone(),
-            },
-            Failure::Exhausted(why) => Fault::Exhausted(why.clone()),
-            Failure::Incompatible => Fault::Incompatible(group),
-        }
-    }
-}
-
-/// The error in the last packet of these bytes, which end with an ERR packet.
-pub(super) fn server_fault(bytes: &[u8]) -> Fault {
-    let mut rest = bytes;
-    let mut last: &[u8] = b"";
-    while let Some(header) = Header::parse(rest) {
-        last = rest
-            .get(4..(4 + header.len).min(rest.len()))
-            .unwrap_or_default();
-        rest = rest.get(4 + header.len..).unwrap_or_default();
-    }
-    match ErrPacket::parse(last) {
-        Ok(err) => Fault::Server {
-            code: err.code,
-            sqlstate: err.sqlstate.unwrap_or(*b"HY000"),
-            message: String::from_utf8_lossy(err.message).into_owned(),
-        },
-        Err(_) => Fault::BadReply("the server refused the session's state".to_owned()),
     }
 }

@@ -12,8 +12,10 @@ pub struct Answers {
     pub row_count: Option<i64>,
     /// `FOUND_ROWS()`.
     pub found_rows: Option<u64>,
-    /// `@@warning_count` and `@@error_count`.
+    /// `@@warning_count`.
     pub warnings: Option<u16>,
+    /// `@@error_count`.
+    pub errors: Option<u16>,
     /// `CONNECTION_ID()` and `@@pseudo_thread_id`.
     pub connection_id: Option<u32>,
 }
@@ -47,10 +49,10 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
     let mut has_from = false;
     while c.tok() != Tok::End {
         has_from |= !is_name && c.is_word("from");
-        // GET DIAGNOSTICS asks for counts in its own way.
+        // GET DIAGNOSTICS asks in its own way.
         done.is_open |= is_first && c.is_word("diagnostics");
-        let question = if is_name { None } else { question(&c) };
-        let Some((which, is_variable)) = question else {
+        let question = if is_name { None } else { question(&c, sql, d) };
+        let Some((which, tokens)) = question else {
             is_first &= c.tok() != Tok::Semicolon;
             begins_column = columns.pass(&c);
             is_name = matches!(c.tok(), Tok::Dot | Tok::SysVar);
@@ -58,12 +60,7 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
             continue;
         };
         let start = c.start();
-        c.step();
-        if is_variable {
-            c.step();
-        } else {
-            // The parentheses.
-            c.step();
+        for _ in 0..tokens {
             c.step();
         }
         let end = c.last_end();
@@ -75,7 +72,8 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
             Which::RowCount if is_first => answers.row_count.map(|n| n.to_string()),
             Which::FoundRows if is_first => answers.found_rows.map(|n| n.to_string()),
             Which::Warnings if is_first => answers.warnings.map(|n| n.to_string()),
-            Which::RowCount | Which::FoundRows | Which::Warnings => {
+            Which::Errors if is_first => answers.errors.map(|n| n.to_string()),
+            Which::RowCount | Which::FoundRows | Which::Warnings | Which::Errors => {
                 begins_column = false;
                 continue;
             }
@@ -91,7 +89,7 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
         // As a branch beside the question, so that the column is described as the question's is.
         let number = match which {
             Which::ConnectionId => format!("CAST({value} AS UNSIGNED)"),
-            Which::RowCount | Which::FoundRows | Which::Warnings => value,
+            Which::RowCount | Which::FoundRows | Which::Warnings | Which::Errors => value,
         };
         done.text.extend_from_slice(c.span(copied, start));
         done.text
@@ -156,23 +154,14 @@ enum Which {
     RowCount,
     FoundRows,
     Warnings,
+    Errors,
     ConnectionId,
 }
 
-/// The question at the cursor, and whether it is a variable.
-fn question(c: &Cursor<'_>) -> Option<(Which, bool)> {
+/// The question at the cursor, and of how many tokens it is.
+fn question(c: &Cursor<'_>, sql: &[u8], d: &Dialect) -> Option<(Which, usize)> {
     if c.tok() == Tok::SysVar {
-        let name = c.peek();
-        let name = c.span(name.start, name.end);
-        return if name.eq_ignore_ascii_case(b"pseudo_thread_id") {
-            Some((Which::ConnectionId, true))
-        } else if name.eq_ignore_ascii_case(b"warning_count")
-            || name.eq_ignore_ascii_case(b"error_count")
-        {
-            Some((Which::Warnings, true))
-        } else {
-            None
-        };
+        return variable(sql.get(c.start()..)?, d);
     }
     let which = if c.is_word("row_count") {
         Which::RowCount
@@ -183,7 +172,27 @@ fn question(c: &Cursor<'_>) -> Option<(Which, bool)> {
     } else {
         return None;
     };
-    c.is_call_without_arguments().then_some((which, false))
+    // With its parentheses.
+    c.is_call_without_arguments().then_some((which, 3))
+}
+
+/// The same of a variable with which a text begins: `@@warning_count`, `@@session.warning_count`.
+fn variable(sql: &[u8], d: &Dialect) -> Option<(Which, usize)> {
+    let mut c = Cursor::new(sql, d);
+    c.step();
+    let mut tokens = 2;
+    if c.is_one_of(&["session", "local"]) && c.peek().tok == Tok::Dot {
+        c.step();
+        c.step();
+        tokens += 2;
+    }
+    let which = match c.text() {
+        name if name.eq_ignore_ascii_case(b"pseudo_thread_id") => Which::ConnectionId,
+        name if name.eq_ignore_ascii_case(b"warning_count") => Which::Warnings,
+        name if name.eq_ignore_ascii_case(b"error_count") => Which::Errors,
+        _ => return None,
+    };
+    Some((which, tokens))
 }
 
 #[cfg(test)]
@@ -202,7 +211,8 @@ mod tests {
     const ALL: Answers = Answers {
         row_count: Some(-1),
         found_rows: Some(17),
-        warnings: Some(0),
+        warnings: Some(2),
+        errors: Some(0),
         connection_id: Some(1_090_519_041),
     };
 
@@ -223,7 +233,12 @@ mod tests {
             ),
             (
                 "SELECT @@warning_count, @@error_count+1",
-                "SELECT IF(1,0,@@warning_count) AS `@@warning_count`, IF(1,0,@@error_count)+1",
+                "SELECT IF(1,2,@@warning_count) AS `@@warning_count`, IF(1,0,@@error_count)+1",
+            ),
+            (
+                "SELECT @@session.warning_count, @@LOCAL.error_count + @@session.sql_mode",
+                "SELECT IF(1,2,@@session.warning_count) AS `@@session.warning_count`, \
+                 IF(1,0,@@LOCAL.error_count) + @@session.sql_mode",
             ),
             ("SELECT FOUND_ROWS() n", "SELECT IF(1,17,FOUND_ROWS()) n"),
             ("SELECT 1 + ROW_COUNT()", "SELECT 1 + IF(1,-1,ROW_COUNT())"),

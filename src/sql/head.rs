@@ -212,7 +212,7 @@ impl Head {
 impl Head {
     fn first_word(&mut self, kw: Kw, traits: &mut Traits) -> State {
         let effects = match kw {
-            Kw::Get => Traits::EFFECTS | Traits::DIAGNOSTICS,
+            Kw::Get => Traits::EFFECTS | Traits::DIAGNOSTICS | Traits::AREA,
             Kw::Call => Traits::EFFECTS | Traits::CALL,
             Kw::Handler
             | Kw::Drop

@@ -31,6 +31,7 @@
 //! Not here: anything that needs a schema.
 
 mod answered;
+mod area;
 mod bare;
 mod block;
 mod classify;
@@ -60,6 +61,9 @@ mod word;
 mod tests;
 
 pub use answered::{Answered, Answers, answered};
+pub use area::{
+    AreaQuestion, CONDITION_ITEMS, ConditionItem, ConditionNumber, StatementItem, area_question,
+};
 pub use bare::{bare, calls_sleep, lacks_where, pieces, prepared_text};
 pub(crate) use classify::readings_agree;
 pub use classify::{classify, classify_prefix};

@@ -64,6 +64,9 @@ impl Traits {
     /// ran since.
     pub const FOUND_ROWS: Self = Self(1 << 22);
 
+    /// GET DIAGNOSTICS, which is among the diagnostics: it leaves everything that it is asked about as it is.
+    pub const AREA: Self = Self(1 << 24);
+
     /// True if every member of `other` is in `self`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -94,7 +97,7 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
-    const NAMES: [(Self, &'static str); 24] = [
+    const NAMES: [(Self, &'static str); 25] = [
         (Self::LOCKING, "locking"),
         (Self::INTO, "into"),
         (Self::LAST_INSERT_ID, "last-insert-id"),
@@ -119,6 +122,7 @@ impl Traits {
         (Self::LOAD, "load"),
         (Self::FOUND_ROWS, "found-rows"),
         (Self::FOR_ITSELF, "for-itself"),
+        (Self::AREA, "area"),
     ];
 }
 

@@ -212,6 +212,7 @@ impl Execution<'_> {
                     self.commit();
                 }
             }
+            Statement::ShowNoWarnings => return Ok(Outcome::one_row("no warnings".to_owned())),
             Statement::ShowWarnings => {
                 let value = self.before.warnings_text();
                 return Ok(Outcome::one_row(value));
@@ -383,6 +384,12 @@ impl Execution<'_> {
         }
         for (assignment, value) in list.iter().zip(values) {
             match assignment {
+                // A variable of Atlas's own, which no client has a name for: it is as good as gone.
+                Assignment::User(name, _)
+                    if value == "NULL" && name.trim_start_matches('@').starts_with("atlas ") =>
+                {
+                    self.memory.user_variables.remove(name);
+                }
                 Assignment::User(name, _) => {
                     self.memory.user_variables.insert(name.clone(), value);
                 }

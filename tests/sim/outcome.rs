@@ -45,7 +45,10 @@ pub enum Outcome {
 impl Outcome {
     /// What a statement leaves for questions about it. On MariaDB warnings stay when a statement that uses no tables gives none.
     pub fn leave_behind(&self, memory: &mut Memory, statement: &Statement, tag: u32, many: bool) {
-        let shows = *statement == Statement::ShowWarnings;
+        let shows = matches!(
+            statement,
+            Statement::ShowWarnings | Statement::ShowNoWarnings
+        );
         let affected = match self {
             Self::Ok { affected, .. } => i64::try_from(*affected).unwrap_or(0),
             Self::Rows { .. } | Self::File | Self::Error(_) => -1,

@@ -37,6 +37,8 @@ pub enum Statement {
     LockTables,
     UnlockTables,
     ShowWarnings,
+    /// The same with LIMIT 0.
+    ShowNoWarnings,
     Prepare(String, Vec<u8>),
     Execute(String),
     Deallocate(String),
@@ -60,6 +62,14 @@ pub struct Select {
     /// `INTO @x`.
     pub into: Option<String>,
     pub mentions_user_variables: bool,
+}
+
+impl Select {
+    /// A stored function may use tables.
+    fn calls_stored(&self) -> bool {
+        let is_stored = |value: &Value| matches!(value, Value::Call(name, _) if name == "stored");
+        self.columns.iter().any(is_stored)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +105,7 @@ pub fn parse(tokens: &[Token]) -> Statement {
 /// A question about the statement before it.
 pub fn asks_of_previous(statement: &Statement) -> bool {
     match statement {
-        Statement::ShowWarnings => true,
+        Statement::ShowWarnings | Statement::ShowNoWarnings => true,
         Statement::Select(select) if select.is_answered => true,
         Statement::Select(select) => select.columns.iter().any(
             |value| matches!(value, Value::Call(name, _) if name == "found_rows" || name == "row_count"),
@@ -107,6 +117,7 @@ pub fn asks_of_previous(statement: &Statement) -> bool {
 /// It uses no tables, so that on MariaDB the warnings before it stay.
 pub fn leaves_warnings(statement: &Statement) -> bool {
     asks_of_previous(statement)
+        || matches!(statement, Statement::Select(select) if select.from.is_none() && !select.calls_stored())
         || matches!(
             statement,
             Statement::Set(_)
@@ -138,7 +149,7 @@ pub fn nature(statement: &Statement) -> (bool, bool) {
             });
             (calls || select.locks_rows || select.into.is_some(), false)
         }
-        Statement::ShowWarnings | Statement::Bogus => (false, false),
+        Statement::ShowWarnings | Statement::ShowNoWarnings | Statement::Bogus => (false, false),
         Statement::Write
         | Statement::Audited
         | Statement::Load
@@ -247,7 +258,10 @@ impl Parser<'_> {
             }
             "lock" => Statement::LockTables,
             "unlock" => Statement::UnlockTables,
-            "show" if self.is("warnings") => Statement::ShowWarnings,
+            "show" if self.is("warnings") => match self.is("limit") {
+                true => Statement::ShowNoWarnings,
+                false => Statement::ShowWarnings,
+            },
             "prepare" => {
                 let name = self.word()?;
                 let is_from = self.is("from");

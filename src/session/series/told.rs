@@ -20,6 +20,7 @@ impl Session {
             serial: NOWHERE,
             holds: false,
             warnings,
+            failed: false,
             lost: false,
         });
         let mut reply = Vec::new();
@@ -40,7 +41,8 @@ impl Session {
             rows.row(&[Some(level), Some(code), Some(message)]);
         }
         rows.finish();
-        self.kept_warnings = Some(reply.into());
+        let area = super::super::area::Area::new(reply, warnings, self.capabilities);
+        self.kept = Some(Box::new(area));
     }
 }
 

@@ -95,6 +95,12 @@ impl State {
         !self.unknown.any
     }
 
+    /// The whole number that a variable was set to, if it is known.
+    pub(in crate::session) fn number_of_variable(&self, name: &[u8]) -> Option<u64> {
+        let value = self.value_of_variable(name)?;
+        std::str::from_utf8(value).ok()?.trim().parse().ok()
+    }
+
     /// The value that a variable was set to, if it is known and means the same in every dialect.
     pub(super) fn value_of_variable(&self, name: &[u8]) -> Option<&[u8]> {
         let key = key(name);

@@ -263,7 +263,7 @@ fn b086_user_variables_are_seen() {
         ("CALL p(@x)", read | write | Traits::CALL),
         (
             "GET DIAGNOSTICS @p1 = NUMBER",
-            read | write | Traits::DIAGNOSTICS,
+            read | write | Traits::DIAGNOSTICS | Traits::AREA,
         ),
         ("EXECUTE s USING @a", read | Traits::EFFECTS),
         (
