@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::history::{History, Say};
 use super::hold::Hold;
 use super::known::Conditions;
-use super::sync::Said;
+use super::sync::{Said, Sync};
 use super::{Access, Cx, InsertId, Known, Link, Output, Outputs, Role, Session};
 use crate::wire::{Capabilities, Command, PacketWriter, Status};
 
@@ -17,6 +17,17 @@ struct Saying {
     said: VecDeque<Said>,
     /// Assignments that go into one SET.
     assignments: Vec<u8>,
+}
+
+/// Whether a connection may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// At once.
+    Now,
+    /// At once, behind what brings the state, which is on its way unanswered.
+    Behind,
+    /// What is missing has been asked for; the command waits.
+    Later,
 }
 
 impl Session {
@@ -29,29 +40,58 @@ impl Session {
         with_id: bool,
         out: &mut Outputs,
     ) -> bool {
+        self.ensure_for(cx, role, (with_id, None), out) == Readiness::Now
+    }
+
+    /// The same for a command that may leave behind what brings the state, unanswered (`pipes` has its text): a plain read that goes
+    /// to a replica. Should it turn out that it ran in another state it has done nothing, and its answer is thrown away with the
+    /// connection. Anything else waits: what a write did in a state that is not the session's cannot be taken back, and on the
+    /// primary a view's functions may write.
+    pub(super) fn ensure_for(
+        &mut self,
+        cx: &mut Cx<'_>,
+        role: Role,
+        (with_id, pipes): (bool, Option<&[u8]>),
+        out: &mut Outputs,
+    ) -> Readiness {
         if !self.acquire(cx, role, out) {
-            return false;
+            return Readiness::Later;
         }
         let Some(known) = self.link(role).known() else {
-            return false;
+            return Readiness::Later;
         };
         let same = Arc::ptr_eq(&known.history, self.state.history()) || self.are_equal(role);
         let Some(known) = self.link(role).known() else {
-            return false;
+            return Readiness::Later;
         };
+        let begins = role == Role::Primary && self.is_to_begin;
         if same
             && self.tracks_as_wanted(known)
             && !self.has_other_flags(known)
             && !(with_id && self.has_other_id(known))
         {
-            return role == Role::Replica || !self.is_to_begin || self.begin_again(role, out);
+            return if !begins || self.begin_again(role, out) {
+                Readiness::Now
+            } else {
+                Readiness::Later
+            };
         }
         if known.begins_with_more && known.history.begins_anew_for(self.state.history()) {
             self.drop_link(role, out);
             self.open(role, out);
-            return false;
+            return Readiness::Later;
         }
-        self.bring_with(role, with_id, out)
+        let is_there = self.bring_with(role, with_id, out);
+        let brings_all = self.sync.as_ref().is_some_and(Sync::brings_state)
+            && self
+                .link(role)
+                .known()
+                .is_some_and(|known| self.tracks_as_wanted(known));
+        match is_there {
+            true => Readiness::Now,
+            false if brings_all && !begins && pipes.is_some_and(reads_alike) => Readiness::Behind,
+            false => Readiness::Later,
+        }
     }
 
     /// Whether connection and session are in equal states. If so they share one copy of it from here on: all take that with the
@@ -311,6 +351,25 @@ impl Session {
         false
     }
 
+    /// Whether the statement is prepared on that connection.
+    pub(super) fn is_prepared(&mut self, cx: &Cx<'_>, role: Role, id: u32) -> bool {
+        let Some(statement) = self.statements.get_mut(id) else {
+            return true;
+        };
+        let (Some(text), told) = (&statement.text, statement.told) else {
+            return true;
+        };
+        let era = cx.texts.era();
+        match self.links[role as usize].known() {
+            // One from before a change would tell the client of it, which is right once only.
+            Some(known) => known
+                .statements
+                .era_of(text)
+                .is_some_and(|of| of == era || told != era),
+            None => true,
+        }
+    }
+
     /// Whether the statement is prepared on that connection; if not, that is on its way and the command waits.
     pub(super) fn ensure_prepared(
         &mut self,
@@ -322,19 +381,10 @@ impl Session {
         let Some(statement) = self.statements.get_mut(id) else {
             return true;
         };
-        let (Some(text), told) = (statement.text.clone(), statement.told) else {
+        let Some(text) = statement.text.clone() else {
             return true;
         };
-        let era = cx.texts.era();
-        let is_prepared = match self.link(role).known() {
-            // One from before a change would tell the client of it, which is right once only.
-            Some(known) => known
-                .statements
-                .era_of(&text)
-                .is_some_and(|of| of == era || told != era),
-            None => true,
-        };
-        if is_prepared {
+        if self.is_prepared(cx, role, id) {
             return true;
         }
         let start = out.arena.len();
@@ -356,6 +406,11 @@ impl Session {
         }
         self.leave(role, saying, start, out)
     }
+}
+
+/// Whether a text means the same whatever the character set and `sql_mode`: it has nothing that may or may not be a quote.
+fn reads_alike(text: &[u8]) -> bool {
+    text.is_ascii() && memchr::memchr2(b'"', b'\\', text).is_none()
 }
 
 /// COM_QUERY, with no query attributes where the connection expects some.

@@ -2,6 +2,7 @@
 //! Atlas makes itself in `local`.
 
 use super::area::AreaStep;
+use super::bring::Readiness;
 use super::locks::LockReply;
 use super::names::Names;
 use super::routing::looks_at_id;
@@ -387,7 +388,7 @@ impl Session {
         &mut self,
         cx: &mut Cx<'_>,
         front: &Front<'_>,
-        departure: Departure,
+        mut departure: Departure,
         out: &mut Outputs,
     ) -> usize {
         let with_id = match departure.what {
@@ -395,8 +396,13 @@ impl Session {
             What::LongQuery(_) => true,
             _ => false,
         };
-        if !self.ensure(cx, departure.role, with_id, out) {
-            return 0;
+        // What another server may be asked again.
+        let pipes = (departure.may_retry && front.is_whole()).then(|| front.payload());
+        match self.ensure_for(cx, departure.role, (with_id, pipes), out) {
+            Readiness::Now => {}
+            // Kept until the state is known to be there.
+            Readiness::Behind => departure.retain = true,
+            Readiness::Later => return 0,
         }
         self.forward(front, departure, out)
     }

@@ -57,6 +57,8 @@ impl Session {
         self.note_loss(role);
         let what = format!("{} {}: {why}", role_name(role), host_name(cx, host));
         if let Some(sync) = self.sync.take_if(|sync| sync.is_on(role)) {
+            // A read that went behind it has had no answer, and is still there to be said again.
+            self.reply.take_if(|reply| reply.role == role);
             if sync.asks_numbers() {
                 // No command waits for it.
                 return;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::bring::Readiness;
 use super::bring::write_command;
 use super::command::{Departure, Front};
 use super::locks::LockReply;
@@ -268,8 +269,14 @@ impl Session {
             Err(fault) => return self.refuse_front(front, &fault, out),
         }
         let with_id = looks_at_id(kind, traits);
-        if !self.ensure(cx, role, with_id, out) || !self.ensure_prepared(cx, role, id, out) {
-            return 0;
+        let may_retry = role == Role::Replica && route.reason == Reason::PlainRead;
+        let pipes = (may_retry && front.is_whole()).then_some(&b""[..]);
+        match self.ensure_for(cx, role, (with_id, pipes), out) {
+            Readiness::Now if !self.ensure_prepared(cx, role, id, out) => return 0,
+            // It waits for that to be over, so that it can be prepared.
+            Readiness::Behind if !self.is_prepared(cx, role, id) => return 0,
+            Readiness::Now | Readiness::Behind => {}
+            Readiness::Later => return 0,
         }
         self.last_route = Some((role, route.reason));
         let keeps_area = self.has_area()
@@ -333,7 +340,7 @@ impl Session {
             }),
             what: What::Execute { id, kind, traits },
             retain: is_read || repeats,
-            may_retry: is_read && route.reason == Reason::PlainRead,
+            may_retry,
             waits,
             keeps_last: route.reason == Reason::Follows,
             keeps_area,

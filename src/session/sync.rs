@@ -63,6 +63,12 @@ impl Sync {
         self.role == role
     }
 
+    /// All that is said is state, of which nothing is wanted but that it is taken.
+    pub(super) fn brings_state(&self) -> bool {
+        let is_state = |said: &Said| matches!(said, Said::State | Said::Whatever | Said::Track);
+        self.said.iter().all(is_state)
+    }
+
     pub(super) fn asks_numbers(&self) -> bool {
         let asks = [
             Said::Warnings,
@@ -363,6 +369,8 @@ impl Session {
             self.on_backend_lost(cx, role, "the server is going away", client, out);
             return None;
         }
+        // A read that went behind it is answered by what follows, and what follows goes with the connection.
+        self.reply.take_if(|reply| reply.role == role);
         let fault = server_fault(&self.dressed_answer(role, answer));
         if self.awaits_backend().is_some() {
             self.drop_link(role, out);
