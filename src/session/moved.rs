@@ -50,11 +50,10 @@ impl Session {
             }
             _ => false,
         };
-        let says_so = code == READ_ONLY_MODE || code == OPTION_PREVENTS && names_read_only(reply);
         command.waits
             && command.retained > 0
             && !may_have_run
-            && says_so
+            && refuses_writes(code, reply)
             && self.attempt.refusals < REFUSALS_MAX
     }
 
@@ -115,6 +114,11 @@ impl Session {
         out.push(Output::CloseBackend { role, parting });
         self.on_backend_lost(cx, role, "it is no longer the primary", client, out);
     }
+}
+
+/// Whether the error that begins a reply is that of a server that takes no writes.
+pub(super) fn refuses_writes(code: u16, reply: &[u8]) -> bool {
+    code == READ_ONLY_MODE || code == OPTION_PREVENTS && names_read_only(reply)
 }
 
 /// Whether an ERR packet speaks of `read-only`, `read_only` or `super-read-only`.

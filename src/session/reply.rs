@@ -1,6 +1,7 @@
 //! A server's bytes: the reply to the client's command, its end and what it changed, and connections that are lost.
 
 use super::loss::restore_id;
+use super::moved::refuses_writes;
 use super::{
     Access, Attempt, Beginning, Cx, Output, Outputs, Parting, Reply, Role, Session, TrackEvent,
     Upload, What,
@@ -158,6 +159,12 @@ impl Session {
                 {
                     self.ask_primary_instead(client);
                     return self.on_sync(cx, rest, client, out);
+                }
+                // Whether it still is the primary is looked at, also where the statement is not said again.
+                Beginning::Error { code, .. }
+                    if role == Role::Primary && refuses_writes(code, rest) =>
+                {
+                    out.push(Output::PrimaryIsReadOnly);
                 }
                 Beginning::Error { .. } | Beginning::Other => {}
             }
