@@ -23,7 +23,7 @@ use mio::{Poll, Waker};
 use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
 use crate::control::{
-    Checks, Desk, Loaded, admin, http, notices, notify, read_tls, roles, signal,
+    Checks, Desk, Loaded, admin, decisions, http, notices, notify, read_tls, roles, signal,
     watch_global_tables,
 };
 use crate::pool::Offer;
@@ -138,6 +138,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     notices::start(shared.clone(), desk.clone())?;
     roles::start(desk.clone())?;
     watch_global_tables(desk.clone())?;
+    decisions::start(shared.clone(), desk.clone())?;
     signal::start(shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
     let mut whole = Some(bound.whole);

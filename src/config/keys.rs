@@ -134,9 +134,11 @@ pub const KEYS: &[Key] = &[
     key("tables.id.column", "", No, "column that Atlas fills"),
     key("tables.id.generator", r#""snowflake""#, No, "`snowflake`"),
     key("tables.broadcast", r#""allow""#, Yes, "reads that several shards have rows for: `allow`, `deny`; `listed` is as `deny` yet"),
-    key("tables.multi_shard_writes", r#""deny""#, AsDefault, "writes to several shards: `deny` or `xa`"),
+    key("tables.multi_shard_writes", r#""deny""#, Yes, "writes to several shards: `deny` or `xa`"),
 
     key("sharding.global_tables", "[]", Yes, "tables present in every group; `\"auto\"`, to find them, is not known yet"),
+    key("sharding.global_writes", r#""deny""#, Yes, "writes to tables present in every group: `deny`, or `xa`, to all of them or none"),
+    key("sharding.decision_log", r#""atlas.decisions""#, Yes, "folder in which decisions of writes over several groups are written down"),
     key("sharding.fan_out", "4", Yes, "shards that one statement asks at a time"),
     key("sharding.merge_rows", "10000", No, "bound of offset + limit for a merged statement"),
     key("sharding.merge_memory", r#""64MiB""#, Yes, "rows of one statement that may be collected from several shards"),

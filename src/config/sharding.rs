@@ -1,5 +1,7 @@
 //! `[[tables]]` and `[sharding]`. What is placed wrongly is lost, so whatever is ambiguous is an error.
 
+use std::path::PathBuf;
+
 use super::field::Field;
 use super::group::GroupConfig;
 use super::server::{to_u32, to_usize};
@@ -100,6 +102,10 @@ pub struct TableConfig {
 pub struct ShardingConfig {
     /// Tables present in every group.
     pub global_tables: Vec<String>,
+    /// Whether writes to global tables run as an XA transaction over all groups; otherwise they are refused.
+    pub global_xa: bool,
+    /// The folder in which decisions of writes over several groups are written down.
+    pub decision_log: PathBuf,
     /// Shards that one statement asks at a time.
     pub fan_out: usize,
     /// Bound of offset + limit for a merged statement.
@@ -362,6 +368,10 @@ impl ShardingConfig {
         };
         Self {
             global_tables: names.iter().filter_map(read).collect(),
+            global_xa: section.choice("global_writes", &[("deny", false), ("xa", true)], false),
+            decision_log: section
+                .file("decision_log")
+                .unwrap_or_else(|| section.path_beside("atlas.decisions")),
             fan_out: to_usize(section.int("fan_out", 1..=1024, 4)),
             merge_rows: section
                 .int("merge_rows", 1..=1_000_000_000, 10_000)

@@ -11,6 +11,7 @@ pub mod admin;
 mod ask;
 mod certificates;
 mod checks;
+pub mod decisions;
 mod desk;
 mod events;
 pub mod handover;

@@ -2,7 +2,7 @@
 //! the server is, and publishes what it learns. Blocking I/O with deadlines: nothing waits for these threads but the start, and
 //! a server that hangs holds up its own thread only. What the answers decide is `pool`'s.
 
-mod connection;
+pub(super) mod connection;
 pub(super) mod globals;
 mod heartbeat;
 mod link;
@@ -33,7 +33,7 @@ use crate::worker::{Gate, Live, is_exhaustion};
 
 /// What a check found.
 #[derive(Debug)]
-enum Fault {
+pub(super) enum Fault {
     /// The server answers, but not to the monitor's account. What is refused is a log-in; the server may serve others well.
     Refused { code: u16, message: String },
     /// It does not answer.

@@ -56,7 +56,12 @@ pub fn shard_statement(data: &[u8]) {
         let legs = match placement.plan(&shape, asked) {
             Plan::One(leg) => vec![leg],
             Plan::Scatter { legs, .. } => legs,
-            Plan::Parts(_) | Plan::Each(_) | Plan::Columns(_) | Plan::Refuse(_) => continue,
+            Plan::Parts(_)
+            | Plan::Across(_)
+            | Plan::Everywhere(_)
+            | Plan::Each(_)
+            | Plan::Columns(_)
+            | Plan::Refuse(_) => continue,
         };
         for leg in legs {
             assert!(leg.group < 2, "a group that is not there");

@@ -89,6 +89,19 @@ impl Writes {
         }
     }
 
+    /// Another session, which began with what this one knows, has written in this group.
+    pub(super) fn adopt(&mut self, index: Option<usize>, other: &Self) {
+        self.is_in_doubt |= other.is_in_doubt;
+        let Some(theirs) = other.group(index) else {
+            self.is_in_doubt = true;
+            return;
+        };
+        match self.group_mut(index) {
+            Some(group) => *group = theirs.clone(),
+            None => self.is_in_doubt = true,
+        }
+    }
+
     /// A statement that may have written failed: errors tell of no transactions.
     pub(super) fn note_failure(&mut self) {
         self.is_in_doubt = true;

@@ -5,7 +5,7 @@ use super::command::Front;
 use super::hold::Hold;
 use super::{
     Access, Attempt, Fault, InsertId, Link, Output, Outputs, Parting, Phase, Pins, Role, Session,
-    Upload,
+    Turn, Upload,
 };
 use crate::wire::{MAX_PAYLOAD, Status};
 
@@ -63,6 +63,10 @@ impl Session {
                     out.push(Output::CloseBackend { role, parting });
                 }
             }
+        }
+        if let Some(xid) = self.across() {
+            let is_clean = false;
+            out.push(Output::Across(xid, Turn::Over { is_clean }));
         }
         self.legs = None;
         self.phase = Phase::Closed;

@@ -136,6 +136,11 @@ pub enum Fault {
     /// A server connection went away while a statement was on it.
     #[error("Lost connection to MySQL server during query ({0})")]
     Lost(String),
+    /// The decision log cannot be written, and may have it all the same.
+    #[error(
+        "Proxy Warning - the decision log cannot be written: whether transaction {0} is done shows when Atlas is started again"
+    )]
+    Undecided(String),
     /// The statement asks about one before it, whose connection is gone.
     #[error(
         "Proxy Warning - the connection that ran the previous statement was lost, so what it knew is lost too"
@@ -210,6 +215,7 @@ impl Fault {
             Self::NoPrimary { .. }
             | Self::NoReplica { .. }
             | Self::LostPrevious
+            | Self::Undecided(_)
             | Self::PreviousElsewhere
             | Self::TypesUnknown
             | Self::OtherGroup { .. }

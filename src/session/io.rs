@@ -4,9 +4,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::across::Turn;
 use super::known::Known;
 use crate::pool::{HostId, Shape};
 use crate::route::{Reason, Role};
+use crate::shard::Xid;
 use crate::sql::Kind;
 
 /// Whether the bytes that leave may change data. The shell checks it against the host's current role at the last moment.
@@ -151,6 +153,15 @@ pub enum Output {
         /// Bytes of the arena.
         range: Range<usize>,
     },
+    /// Say more to one of these, which has answered what it was told before.
+    TellLeg {
+        /// Its number.
+        leg: usize,
+        /// Bytes of the arena.
+        range: Range<usize>,
+    },
+    /// Note where a transaction over several groups stands.
+    Across(Xid, Turn),
     /// End one of these, as if its client had gone.
     EndLeg(usize),
     /// End all that are left: the next begins with 0.

@@ -1,14 +1,18 @@
-//! Reads that several shards are asked at a time. Each shard is asked by a session of its own, a leg, which is in the shard's group and in
+//! Statements that several shards are asked. Each shard is asked by a session of its own, a leg, which is in the shard's group and in
 //! this session's state, has its own server connection and everything else that a session has: a route, waiting in line, retries. A leg
 //! is the shell's to carry like any other session, with this one in its client's place.
 //!
 //! No leg waits for another but while that is in the middle of a row, for which it needs nobody: there is no circle of sessions that
-//! hold connections and wait for others. What a leg's reply becomes is `fan`'s.
+//! hold connections and wait for others. What a leg's reply becomes is `fan`'s for reads, which are here, and `across`'s for writes.
 
+use super::across::Across;
 use super::bring::{write_command, write_query};
+use super::causal::Writes;
 use super::fan::{Fan, Heard};
 use super::parts::Identity;
 use super::{Attempt, Cx, Fault, Output, Outputs, Phase, Session, unserved};
+use std::time::Duration;
+
 use crate::shard::{Dress, Leg, Refused};
 use crate::snapshot::Snapshot;
 use crate::sql::Statement;
@@ -23,9 +27,39 @@ pub struct Heed {
     pub wants_more: bool,
 }
 
-/// A statement that is asked of several shards.
+/// What a leg wrote, for its client's session.
 #[derive(Debug)]
-pub(super) struct Legs {
+pub struct Written {
+    at: Option<Duration>,
+    group: Option<usize>,
+    writes: Writes,
+}
+
+/// A statement that several shards are asked.
+#[derive(Debug)]
+pub(super) enum Legs {
+    /// Each for its rows.
+    Read(Reading),
+    /// To change theirs, all or none.
+    Write(Across),
+}
+
+impl Legs {
+    /// The group that a leg is in, and what it is asked.
+    pub(super) fn leg(&self, number: usize) -> Option<(usize, &Leg)> {
+        match self {
+            Self::Read(reading) => {
+                let shard = reading.shards.get(number)?;
+                Some((shard.group, shard))
+            }
+            Self::Write(across) => across.branch(number),
+        }
+    }
+}
+
+/// A read of several shards.
+#[derive(Debug)]
+pub(super) struct Reading {
     shards: Vec<Leg>,
     /// The client's text, where a shard has none of its own.
     sql: Box<[u8]>,
@@ -50,8 +84,7 @@ impl Session {
     /// Another session for the shard with this number: in its group, in this session's state, for whom there is nobody to log in.
     #[must_use]
     pub fn for_leg(&self, leg: usize, snapshot: &Snapshot) -> Option<Self> {
-        let shard = self.legs.as_ref()?.shards.get(leg)?;
-        let group = shard.group;
+        let (group, shard) = self.legs.as_ref()?.leg(leg)?;
         let identity = Identity::clone(&self.identity);
         let server = (self.server, self.version);
         let mut leg = Self::fresh(0, identity, self.fresh_status, server);
@@ -92,7 +125,7 @@ impl Session {
         if u64::try_from(size).unwrap_or(u64::MAX) > max {
             return Err(Fault::Sharded(Refused::TOO_BIG));
         }
-        self.legs = Some(Box::new(Legs {
+        self.legs = Some(Box::new(Legs::Read(Reading {
             shards,
             sql: Box::default(),
             execution: None,
@@ -102,7 +135,7 @@ impl Session {
             ),
             asked: 0,
             over: 0,
-        }));
+        })));
         Ok(())
     }
 
@@ -114,11 +147,12 @@ impl Session {
         statement: &Statement<'_>,
         out: &mut Outputs,
     ) {
-        let first = self.legs.as_ref().and_then(|legs| legs.shards.first());
-        let text = first.and_then(|leg| leg.text.as_deref()).unwrap_or(sql);
+        let first = self.legs.as_ref().and_then(|legs| legs.leg(0));
+        let text = first.and_then(|(_, leg)| leg.text.as_deref());
+        let text = text.unwrap_or(sql);
         let route = self.decide(cx, text, statement);
         self.last_route = Some((route.role, route.reason));
-        if let Some(legs) = &mut self.legs {
+        if let Some(legs) = self.reading_mut() {
             legs.sql = sql.into();
         }
         self.ask_more(cx, out);
@@ -132,7 +166,7 @@ impl Session {
         execution: Vec<u8>,
         out: &mut Outputs,
     ) {
-        if let Some(legs) = &mut self.legs {
+        if let Some(legs) = self.reading_mut() {
             legs.sql = sql.into();
             legs.execution = Some(execution.into());
         }
@@ -143,7 +177,7 @@ impl Session {
     fn ask_more(&mut self, cx: &Cx<'_>, out: &mut Outputs) {
         let capabilities = leg_capabilities(self.capabilities);
         let fan_out = cx.snapshot.config.sharding.fan_out.max(1);
-        let Some(legs) = &mut self.legs else {
+        let Some(legs) = self.reading_mut() else {
             return;
         };
         while legs.asked - legs.over < fan_out
@@ -175,13 +209,16 @@ impl Session {
         input: &mut [u8],
         out: &mut Outputs,
     ) -> Heed {
-        let Some(legs) = &mut self.legs else {
+        let capabilities = self.capabilities;
+        if self.across().is_some() {
+            return self.on_branch(cx, leg, input, out);
+        }
+        let Some(legs) = self.reading_mut() else {
             return Heed {
                 consumed: input.len(),
                 wants_more: false,
             };
         };
-        let capabilities = self.capabilities;
         let step = legs.fan.hear(leg, input);
         if let Some(count) = step.count {
             out.client(|buffer| {
@@ -217,10 +254,13 @@ impl Session {
 
     /// A leg is over by itself, and all that it has said was heard.
     pub fn on_leg_lost(&mut self, cx: &mut Cx<'_>, leg: usize, out: &mut Outputs) {
+        if self.across().is_some() {
+            return self.on_branch_lost(cx, leg, out);
+        }
         let Some(legs) = &self.legs else {
             return;
         };
-        let group = legs.shards.get(leg).map(|shard| shard.group);
+        let group = legs.leg(leg).map(|(group, _)| group);
         let group = group.and_then(|group| cx.snapshot.groups.get(group));
         let name = group.map_or("", |group| &group.name);
         let fault = Fault::Lost(format!("a server of group {name} while it answered"));
@@ -230,7 +270,7 @@ impl Session {
     /// The client has what it asked for.
     fn end_legs(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) {
         let status = self.status;
-        let Some(legs) = self.legs.take() else {
+        let Some(legs) = self.take_reading() else {
             return;
         };
         out.push(Output::EndLegs);
@@ -241,7 +281,7 @@ impl Session {
 
     /// One shard fails, and with it the statement.
     fn fail_legs(&mut self, cx: &mut Cx<'_>, fault: &Fault, out: &mut Outputs) {
-        let Some(legs) = self.legs.take() else {
+        let Some(legs) = self.take_reading() else {
             return;
         };
         out.push(Output::EndLegs);
@@ -252,7 +292,39 @@ impl Session {
         self.legs_over(cx, true, out);
     }
 
-    fn legs_over(&mut self, cx: &mut Cx<'_>, failed: bool, out: &mut Outputs) {
+    fn reading_mut(&mut self) -> Option<&mut Reading> {
+        match self.legs.as_deref_mut() {
+            Some(Legs::Read(reading)) => Some(reading),
+            Some(Legs::Write(_)) | None => None,
+        }
+    }
+
+    fn take_reading(&mut self) -> Option<Reading> {
+        match self.legs.take().map(|legs| *legs) {
+            Some(Legs::Read(reading)) => Some(reading),
+            Some(Legs::Write(_)) | None => None,
+        }
+    }
+
+    /// What a leg wrote.
+    #[must_use]
+    pub fn written(&self) -> Written {
+        Written {
+            at: self.wrote,
+            group: self.moved_to,
+            writes: self.tracked.writes.clone(),
+        }
+    }
+
+    /// A leg of this session's has written: its reads are to see that.
+    pub fn note_written(&mut self, written: &Written) {
+        if written.at > self.wrote {
+            self.wrote = written.at;
+            self.tracked.writes.adopt(written.group, &written.writes);
+        }
+    }
+
+    pub(super) fn legs_over(&mut self, cx: &mut Cx<'_>, failed: bool, out: &mut Outputs) {
         self.count_digest(cx, failed);
         self.diary.left();
         self.diary.since = cx.now;
@@ -263,6 +335,6 @@ impl Session {
 
 /// A leg has what its client's session has, but that no file is asked for, and that MariaDB leaves out no definitions of columns: what it
 /// takes for known it has told somebody else.
-fn leg_capabilities(client: Capabilities) -> Capabilities {
+pub(super) fn leg_capabilities(client: Capabilities) -> Capabilities {
     client.without(Capabilities::LOCAL_FILES | Capabilities::MARIADB_CACHE_METADATA)
 }

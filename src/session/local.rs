@@ -174,6 +174,8 @@ impl Session {
             Plan::One(leg) => (vec![leg], "one-shard"),
             Plan::Scatter { legs, .. } => (legs, "several-shards"),
             Plan::Parts(legs) => (legs, "several-tables"),
+            Plan::Across(legs) => (legs, "several-groups"),
+            Plan::Everywhere(legs) => (legs, "every-group"),
             Plan::Each(legs) => (legs, "every-table"),
             Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
         };

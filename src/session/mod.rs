@@ -13,6 +13,7 @@
 //! the reply (so that another replica may answer), statements that change the session until their reply's end (so that
 //! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
 
+mod across;
 mod area;
 mod bring;
 mod causal;
@@ -68,12 +69,13 @@ mod upstream;
 mod wish;
 
 pub use crate::route::{Pins, Role};
+pub use across::{Turn, Verdict};
 pub use digests::{Digest, Digests};
 pub use expect::{BadReply, Beginning, Expect, Outcome, TrackEvent, Walk};
 pub use fault::Fault;
 pub use io::{Access, Ask, Done, Lend, NoLender, Output, Outputs, Parting};
 pub use known::Known;
-pub use legs::Heed;
+pub use legs::{Heed, Written};
 pub use local::{client_id, worker_of};
 pub use parts::Peer;
 use parts::{Attempt, Identity, InsertId, Last, Link, Numbers, Reply, Running, Upload, What};

@@ -17,18 +17,12 @@ use crate::route::Pins;
 use crate::session::Outcome;
 use crate::shard::{Leg, Refused};
 use crate::sql::{Kind, Statement, Traits};
-use crate::wire::{OkPacket, Packets, Status, TextRow};
+use crate::wire::{OkPacket, Packets, Status};
 
 /// The savepoint in a client's transaction.
 const SAVE: &[u8] = b"SAVEPOINT `_atlas_parts`";
 const KEEP: &[u8] = b"RELEASE SAVEPOINT `_atlas_parts`";
 const BACK: &[u8] = b"ROLLBACK TO SAVEPOINT `_atlas_parts`";
-
-/// Warnings about a statement's text, which each of its parts gives again: what is deprecated.
-const ONCE: [u16; 4] = [1287, 1681, 3719, 3778];
-
-/// Warnings that are kept of all parts together, in bytes.
-const WARNINGS_MAX: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -311,50 +305,15 @@ impl Session {
                 };
             }
             Step::Warnings => {
-                for (_, payload) in Packets::new(&answer) {
-                    let row: Option<Vec<Vec<u8>>> = TextRow::new(payload)
-                        .map(|value| value.ok().flatten().map(<[u8]>::to_vec))
-                        .collect();
-                    // Definitions have more values, ends fewer.
-                    let Some([level, code, message]) =
-                        row.and_then(|row| <[Vec<u8>; 3]>::try_from(row).ok())
-                    else {
-                        continue;
-                    };
-                    let number = std::str::from_utf8(&code)
-                        .ok()
-                        .and_then(|code| code.parse().ok());
-                    let dressed = number
-                        .zip(warned_dress.as_ref())
-                        .and_then(|(code, dress)| dress.message(code, &message));
-                    let message = with_row(&dressed.unwrap_or(message), rows);
-                    let is_once = series.places.is_some()
-                        || number.is_some_and(|code: u16| ONCE.contains(&code));
-                    let is_it = |shown: &[Vec<u8>; 3]| shown[1] == code && shown[2] == message;
-                    if is_once && series.total.shown.iter().any(is_it) {
-                        series.total.take_warning_back();
-                        continue;
-                    }
-                    series.total.shown_size += message.len();
-                    if series.total.shown_size <= WARNINGS_MAX {
-                        series.total.shown.push([level, code, message]);
-                    }
-                }
+                let is_definition = series.places.is_some();
+                let dress = warned_dress.as_deref();
+                series
+                    .total
+                    .add_warnings(&answer, rows, is_definition, dress);
                 series.step = Step::Id;
             }
             Step::Id => {
-                let row = Packets::new(&answer).filter_map(|(_, payload)| {
-                    let mut row = TextRow::new(payload);
-                    let value = row.next()?.ok()??;
-                    let is_one = row.next().is_none();
-                    is_one
-                        .then(|| std::str::from_utf8(value).ok()?.parse::<u64>().ok())
-                        .flatten()
-                });
-                let id = row.last();
-                if id == Some(series.total.told) && series.total.told != 0 {
-                    series.total.generated = series.total.generated.or(id);
-                }
+                series.total.add_id(&answer);
                 series.next_part();
             }
             Step::End => series.step = Step::Done,
@@ -399,6 +358,20 @@ impl Session {
             return;
         };
         let total = series.total;
+        self.tell_total(&total, out);
+        if let Some(id) = total.generated {
+            // The server's is that of the last part.
+            self.insert_id = InsertId::Known(id);
+            if let Some(known) = self.link_mut(Role::Primary).known_mut() {
+                known.insert_id = None;
+            }
+        }
+        self.attempt = Attempt::default();
+        self.give_back(out);
+    }
+
+    /// Answers the client with the sum of what the parts have answered.
+    pub(super) fn tell_total(&mut self, total: &Total, out: &mut Outputs) {
         let (capabilities, status) = (self.capabilities, self.status);
         let warnings = u16::try_from(total.warnings).unwrap_or(u16::MAX);
         let info = total.info();
@@ -415,16 +388,7 @@ impl Session {
             ok.write(buffer, 1, capabilities);
         });
         self.numbers.row_count = i64::try_from(total.affected).ok();
-        if let Some(id) = total.generated {
-            // The server's is that of the last part.
-            self.insert_id = InsertId::Known(id);
-            if let Some(known) = self.link_mut(Role::Primary).known_mut() {
-                known.insert_id = None;
-            }
-        }
         self.note_shown_warnings(warnings, &total.shown);
-        self.attempt = Attempt::default();
-        self.give_back(out);
     }
 }
 
@@ -443,4 +407,4 @@ impl Series {
 
 mod bound;
 mod told;
-mod total;
+pub(super) mod total;

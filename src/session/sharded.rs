@@ -157,6 +157,14 @@ impl Session {
                 self.begin_series(parts, statement)?;
                 Ok(None)
             }
+            Some(Plan::Across(parts)) => {
+                self.begin_across(cx, parts, false, sql, statement)?;
+                Ok(None)
+            }
+            Some(Plan::Everywhere(parts)) => {
+                self.begin_across(cx, parts, true, sql, statement)?;
+                Ok(None)
+            }
             Some(Plan::Each(parts)) => {
                 self.begin_definitions(cx, parts, statement)?;
                 Ok(None)
@@ -175,7 +183,12 @@ impl Session {
             Plan::Refuse(refused) => Err(Fault::Sharded(refused)),
             Plan::Scatter { .. } if self.is_in_transaction() => Err(Fault::OtherGroupInTransaction),
             Plan::Scatter { .. } => Err(Fault::Sharded(Refused::SEVERAL)),
-            Plan::Parts(_) | Plan::Each(_) => Err(Fault::Sharded(Refused::PARTS)),
+            Plan::Across(_) | Plan::Everywhere(_) if self.is_in_transaction() => {
+                Err(Fault::OtherGroupInTransaction)
+            }
+            Plan::Parts(_) | Plan::Across(_) | Plan::Everywhere(_) | Plan::Each(_) => {
+                Err(Fault::Sharded(Refused::PARTS))
+            }
             Plan::Columns(_) => Err(Fault::Sharded(Refused::UNLISTED)),
         }
     }
@@ -202,6 +215,10 @@ impl Session {
         if let Some(table) = self.unlisted.take() {
             let table = usize::try_from(table).unwrap_or(usize::MAX);
             return self.ask_columns(cx, table, out).map(|()| false);
+        }
+        if self.across().is_some() {
+            self.begin_branches(cx, sql, statement, out);
+            return Ok(true);
         }
         if self.series.is_some() {
             return self.series_on(cx, sql, statement, out);

@@ -48,9 +48,20 @@ pub struct Texts {
     pub(super) columns: Columns,
     /// Room for what rules look at.
     room: Room,
+    /// The run whose decisions about transactions over several groups can be written down.
+    run: Option<u64>,
 }
 
 impl Texts {
+    /// Sets the run whose decisions can be written down; nothing where none can.
+    pub fn set_run(&mut self, run: Option<u64>) {
+        self.run = run;
+    }
+
+    pub(super) fn run(&self) -> Option<u64> {
+        self.run
+    }
+
     /// The one copy of a text.
     pub(super) fn keep(&mut self, sql: &[u8], state: &History) -> Arc<Text> {
         let state = state.reading();

@@ -50,7 +50,7 @@ fn leading_number(text: &[u8]) -> i128 {
 }
 
 /// CRC-32 as in zlib and in MySQL's function of this name.
-fn crc32(bytes: &[u8]) -> u32 {
+pub(super) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc: u32, _| {
             (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())

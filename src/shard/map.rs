@@ -35,6 +35,8 @@ pub struct Table {
     pub shards: Vec<Shard>,
     /// What becomes of reads that need several shards.
     pub broadcast: Broadcast,
+    /// Writes over several groups are done as transactions over all of them.
+    pub multi_shard_xa: bool,
     /// The column that Atlas is to fill.
     pub id_column: Option<String>,
     hash: Hash,
@@ -58,6 +60,10 @@ pub struct Placement {
     pub tables: Vec<Table>,
     /// Schema and name of tables that every group has.
     pub globals: Vec<(String, String)>,
+    /// Writes to these are done in all groups, as transactions over all of them.
+    pub global_xa: bool,
+    /// The groups.
+    pub(super) groups: Vec<usize>,
     /// Physical names of schemas by logical name, in each group that has its own.
     schemas: BTreeMap<usize, BTreeMap<String, String>>,
     words: Words,
@@ -86,6 +92,8 @@ impl Placement {
                 .map(|table| Table::new(table, places))
                 .collect(),
             globals,
+            global_xa: config.sharding.global_xa,
+            groups: places.to_vec(),
             schemas: places
                 .iter()
                 .zip(&config.groups)
@@ -193,6 +201,7 @@ impl Table {
             key_type: config.key_type,
             shards,
             broadcast: config.broadcast,
+            multi_shard_xa: config.multi_shard_xa,
             id_column: config.id_column.clone(),
             hash: config.hash,
             ranges,

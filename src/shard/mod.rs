@@ -46,6 +46,7 @@ mod splice;
 mod tokens;
 mod values;
 mod write;
+mod xid;
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +64,7 @@ pub use plan::{Asked, Leg, Plan};
 pub use refused::Refused;
 pub use shape::{Act, Fact, Qualifier, Rows, Shape, TableRef};
 pub use values::number_of as number;
+pub use xid::{Prepared, Xid, read_log, recovered, title};
 
 use sqlparser::ast::Statement;
 
@@ -144,10 +146,36 @@ impl Placement {
         }
         let writes = reader.shape.act != Act::Read;
         if reader.shape.refs.is_empty() && writes && reader.shape.names_global {
-            return read::refuse("a write to a global table: make it in every group yourself");
+            self.check_everywhere(&reader.shape, text, d)?;
         }
         let is_at_hand = reader.shape.names_global && !reader.shape.names_unsharded;
         Ok(Some(reader.shape).filter(|shape| !shape.refs.is_empty() || is_at_hand))
+    }
+}
+
+impl Placement {
+    /// A write to global tables can be made in every group, and is the same there.
+    fn check_everywhere(&self, shape: &Shape, text: &[u8], d: &Dialect) -> Result<(), Refused> {
+        if !self.global_xa {
+            return read::refuse(
+                "a write to a global table: make it in every group yourself, or allow such writes with `global_writes = \"xa\"` in [sharding]",
+            );
+        }
+        if shape.names_unsharded {
+            return read::refuse(
+                "a write to a global table that names one that is not in every group",
+            );
+        }
+        if shape.obstacle.is_some() {
+            return read::refuse(
+                "a write to a global table with ORDER BY, LIMIT or RETURNING: groups may differ in which rows come first",
+            );
+        }
+        sql::gives_the_same(text, d).map_err(|word| {
+            Refused::new(format!(
+                "a write to a global table with {word}, which each group would answer in its own way: send its value"
+            ))
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes to several physical tables: one part for each, where all of them are in one group.
+//! Writes to several physical tables: one part for each. Over several groups where the table's `multi_shard_writes` allows it.
 
 use super::map::Table;
 use super::plan::{Asked, Leg, Plan};
@@ -14,7 +14,7 @@ impl Placement {
         targets: &[usize],
         asked: Asked<'_>,
     ) -> Result<Plan, Refused> {
-        let (number, _) = self.written(shape)?;
+        let (number, table) = self.written(shape)?;
         let is_listed = shape.row_places.len() == targets.len();
         if shape.refs.len() != 1 || !is_listed {
             return Err(Refused::new(
@@ -28,17 +28,18 @@ impl Placement {
                 None => parts.push((*shard, vec![row])),
             }
         }
-        let place = self.one_group(number, parts.iter().map(|(shard, _)| *shard));
-        let place = place.filter(|place| self.may_write(shape, *place, asked));
-        let Some(place) = place else {
-            return Err(Refused::new(
-                "its rows belong on several shards: insert them apart",
-            ));
+        let Some(kind) = self.kind_of(shape, parts.iter().map(|(shard, _)| *shard), asked)? else {
+            return Err(Refused::new(format!(
+                "its rows belong on shards of several groups: insert them apart{}",
+                hint(table)
+            )));
         };
-        let legs = parts
-            .into_iter()
-            .map(|(shard, rows)| self.leg_with(shape, place, &[shard], rows, asked));
-        Ok(Plan::Parts(legs.collect::<Result<Vec<Leg>, _>>()?))
+        let mut legs = Vec::with_capacity(parts.len());
+        for (shard, rows) in parts {
+            let place = group(self, number, shard).ok_or_else(unknown)?;
+            legs.push(self.leg_with(shape, place, &[shard], rows, asked)?);
+        }
+        Ok(kind(legs))
     }
 
     /// An UPDATE or DELETE of rows that these shards may have.
@@ -50,18 +51,35 @@ impl Placement {
     ) -> Result<Plan, Refused> {
         let (number, table) = self.written(shape)?;
         let all = shards.first().map_or(&[][..], Vec::as_slice);
-        let place = self.one_group(number, all.iter().copied());
-        let place = place.filter(|place| self.may_write(shape, *place, asked));
-        let (Some(place), 1) = (place, shape.refs.len()) else {
+        let kind = self.kind_of(shape, all.iter().copied(), asked)?;
+        let (Some(kind), 1) = (kind, shape.refs.len()) else {
             return Err(Refused::new(format!(
-                "a write that several shards may have rows for: say which with {} = ... or IN (...)",
-                table.key
+                "a write that several shards may have rows for: say which with {} = ... or IN (...){}",
+                table.key,
+                hint(table)
             )));
         };
-        let legs = all
-            .iter()
-            .map(|shard| self.leg_with(shape, place, &[*shard], Vec::new(), asked));
-        Ok(Plan::Parts(legs.collect::<Result<Vec<Leg>, _>>()?))
+        let mut legs = Vec::with_capacity(all.len());
+        for shard in all {
+            let place = group(self, number, *shard).ok_or_else(unknown)?;
+            legs.push(self.leg_with(shape, place, &[*shard], Vec::new(), asked)?);
+        }
+        Ok(kind(legs))
+    }
+
+    /// A write to tables that every group has.
+    pub(super) fn everywhere(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {
+        let legs = self.groups.iter();
+        let mut legs = legs
+            .map(|group| self.leg_with(shape, *group, &[], Vec::new(), asked))
+            .collect::<Result<Vec<Leg>, _>>()?;
+        Ok(match legs.pop() {
+            Some(only) if legs.is_empty() => Plan::One(only),
+            last => {
+                legs.extend(last);
+                Plan::Everywhere(legs)
+            }
+        })
     }
 
     fn written(&self, shape: &Shape) -> Result<(usize, &Table), Refused> {
@@ -72,15 +90,39 @@ impl Placement {
         Ok((number, self.known(number)?))
     }
 
-    /// The group that has all these shards.
-    fn one_group(&self, table: usize, mut shards: impl Iterator<Item = usize>) -> Option<usize> {
-        let first = group(self, table, shards.next()?)?;
-        shards
-            .all(|shard| group(self, table, shard) == Some(first))
-            .then_some(first)
+    /// How parts for these shards are done: within one group, or over several where that is allowed.
+    fn kind_of(
+        &self,
+        shape: &Shape,
+        shards: impl Iterator<Item = usize>,
+        asked: Asked<'_>,
+    ) -> Result<Option<Kind>, Refused> {
+        let (number, table) = self.written(shape)?;
+        let mut groups = Vec::new();
+        for shard in shards {
+            groups.push(group(self, number, shard).ok_or_else(unknown)?);
+        }
+        let may_be = !shape.names_unsharded || groups.iter().all(|place| *place == asked.home);
+        let is_one = groups.windows(2).all(|pair| pair[0] == pair[1]);
+        Ok(match is_one {
+            _ if !may_be => None,
+            true => Some(Plan::Parts),
+            false if table.multi_shard_xa => Some(Plan::Across),
+            false => None,
+        })
     }
+}
 
-    fn may_write(&self, shape: &Shape, group: usize, asked: Asked<'_>) -> bool {
-        !shape.names_unsharded || group == asked.home
+type Kind = fn(Vec<Leg>) -> Plan;
+
+fn unknown() -> Refused {
+    Refused::new("its shard is not known")
+}
+
+fn hint(table: &Table) -> &'static str {
+    if table.multi_shard_xa {
+        ""
+    } else {
+        ", or allow such writes with `multi_shard_writes = \"xa\"`"
     }
 }

@@ -44,6 +44,10 @@ pub enum Plan {
     },
     /// A write in parts, each for another physical table, all in one group: all of them are done or none.
     Parts(Vec<Leg>),
+    /// A write in parts in several groups: all of them are done or none.
+    Across(Vec<Leg>),
+    /// A write to tables that every group has, in each group: all of them have it or none.
+    Everywhere(Vec<Leg>),
     /// A definition, of each physical table.
     Each(Vec<Leg>),
     /// The columns of this table are to be asked of a server first.
@@ -77,6 +81,9 @@ impl Placement {
     fn try_plan(&self, shape: &Shape, asked: Asked<'_>) -> Result<Plan, Refused> {
         if shape.refs.is_empty() {
             // Global tables only, which are at hand everywhere.
+            if shape.act != Act::Read {
+                return self.everywhere(shape, asked);
+            }
             return Ok(Plan::One(self.leg(shape, asked.here, &[], asked)?));
         }
         let sets = self.key_sets(shape, asked.params);

@@ -61,6 +61,16 @@ impl Refused {
         "a write to several physical tables: send it for the rows of one after the other",
     ));
 
+    /// A write over several groups in a session whose state others cannot have.
+    pub const ACROSS: Self = Self(Cow::Borrowed(
+        "a write over several groups in a session that needs its own connection for it, or that does more than change rows: say which with the shard key, or send it in a session of its own",
+    ));
+
+    /// There is nobody to write decisions down.
+    pub const NO_LOG: Self = Self(Cow::Borrowed(
+        "a write over several groups, whose decision cannot be written down: see the log of Atlas for what is wrong with `decision_log` in [sharding]",
+    ));
+
     /// An INSERT whose columns are not known.
     pub const UNLISTED: Self = Self(Cow::Borrowed(
         "INSERT without the names of the columns, of a table whose columns are not known yet: name them",

@@ -169,10 +169,12 @@ impl Reader<'_> {
 
     /// Into a table that is not sharded, from one that is.
     fn other_insert(&mut self, insert: &Insert) -> Result<(), Refused> {
-        if self.shape.names_global {
-            return refuse("a write to a global table: make it in every group yourself");
+        let is_global = self.shape.names_global;
+        walk(self, insert)?;
+        if is_global && !self.shape.refs.is_empty() {
+            return refuse("a write to a global table of what is in a sharded one");
         }
-        walk(self, insert)
+        Ok(())
     }
 
     fn key_name(&self, of: usize) -> String {
@@ -264,8 +266,11 @@ impl Reader<'_> {
                 self.qualified(before)
                     .is_some_and(|of| self.is_key(of, &column_name))
             };
-            let is_global = |scope: &Scope| scope.visible.iter().any(|v| v.is_global);
-            let may_be_global = self.scopes.last().is_some_and(is_global);
+            let mixes = |scope: &Scope| {
+                let all = &scope.visible;
+                all.iter().any(|v| v.is_global) && all.iter().any(|v| v.of.is_some())
+            };
+            let may_be_global = self.scopes.last().is_some_and(mixes);
             if may_be_global && self.qualified(before).is_none() {
                 return refuse(
                     "it may change a global table, which every group has: name the column with its sharded table",

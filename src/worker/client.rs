@@ -423,6 +423,10 @@ impl Worker {
         if client.leg_of().is_some() {
             return;
         }
+        if let Some(xid) = client.session.across() {
+            // Somebody else sees to it.
+            self.shared.decisions.over(xid, false);
+        }
         for leg in client.take_legs() {
             self.client_gone(leg);
         }

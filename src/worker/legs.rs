@@ -3,8 +3,12 @@
 
 use super::client::Client;
 use super::conn::{Conn, Socket};
+use super::decisions::Wish;
+use super::deferred::Deferred;
 use super::slots::Key;
 use super::{Target, Worker};
+use crate::session::{Turn, Verdict};
+use crate::shard::Xid;
 
 /// What a client has to do with legs.
 #[derive(Debug)]
@@ -46,6 +50,13 @@ impl Client {
         }
     }
 
+    fn leg(&self, number: usize) -> Option<Key> {
+        match self.spread.as_deref() {
+            Some(Spread::Legs(legs)) => legs.get(number).copied().flatten(),
+            Some(Spread::Leg(..)) | None => None,
+        }
+    }
+
     /// Its leg with this number, which is its leg no more.
     pub(super) fn forget_leg(&mut self, number: usize) -> Option<Key> {
         match self.spread.as_deref_mut() {
@@ -81,6 +92,55 @@ impl Worker {
             client.note_leg(number, leg);
         }
         self.again.push_back(Target::Client(leg));
+    }
+
+    /// Says more to a leg that has answered what it was told before.
+    pub(super) fn tell_leg(&mut self, of: Key, number: usize, bytes: &[u8]) {
+        let Some(client) = self.clients.get(of) else {
+            return;
+        };
+        let dress = client.session.dress_of_leg(number, &self.live.snapshot);
+        let Some(leg) = client.leg(number) else {
+            return;
+        };
+        if let Some(leg) = self.clients.get_mut(leg) {
+            leg.session.wear(dress);
+            leg.received.append(bytes, &mut self.buffers);
+        }
+        self.again.push_back(Target::Client(leg));
+    }
+
+    /// A client's reads are to see what its leg has written.
+    pub(super) fn learn_from(&mut self, of: Key, leg: Key) {
+        let written = self.clients.get(leg).map(|leg| leg.session.written());
+        if let (Some(client), Some(written)) = (self.clients.get_mut(of), written) {
+            client.session.note_written(&written);
+        }
+    }
+
+    /// A client's transaction over several groups has come to this.
+    pub(super) fn note_turn(&mut self, of: Key, xid: Xid, turn: Turn) {
+        let decisions = &self.shared.decisions;
+        match turn {
+            Turn::Begin => decisions.begin(xid, self.index),
+            Turn::Over { is_clean } => decisions.over(xid, is_clean),
+            Turn::Decide => {
+                let asker = (self.index, of);
+                if !decisions.ask(Wish { xid, asker }) {
+                    let client = of;
+                    self.deferred
+                        .push_back(Deferred::NotDecided { client, xid });
+                }
+            }
+        }
+    }
+
+    /// A client's transaction is to be done, or not.
+    pub(super) fn decided(&mut self, of: Key, xid: Xid, verdict: Verdict) {
+        self.tell(of, |session, cx, _, out| {
+            session.on_decided(cx, xid, verdict, out)
+        });
+        self.pump_client(of);
     }
 
     /// Lets a client's session hear its legs, until its client takes no more or nothing can be done with what is there.

@@ -11,7 +11,8 @@ use super::gate::Who;
 use super::lend::Moving;
 use super::slots::Key;
 use crate::pool::HostId;
-use crate::session::{Digest, Peer, Pins, Report};
+use crate::session::{Digest, Peer, Pins, Report, Verdict};
+use crate::shard::Xid;
 
 /// A message.
 #[derive(Debug)]
@@ -35,6 +36,15 @@ pub enum Message {
         client: Key,
         /// How it went.
         killed: Killed,
+    },
+    /// A transaction over several groups is to be done, or not, by a client of this worker.
+    Decided {
+        /// Whose it is.
+        client: Key,
+        /// Which.
+        xid: Xid,
+        /// Whether.
+        verdict: Verdict,
     },
     /// A server connection for a client of this worker who waits for one.
     Lend(Box<Moving>),

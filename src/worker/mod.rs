@@ -22,6 +22,8 @@ mod buffer;
 mod client;
 mod condition;
 mod conn;
+mod decisions;
+mod deferred;
 mod doors;
 mod drain;
 mod gate;
@@ -54,6 +56,7 @@ pub use backend::is_exhaustion;
 pub use bell::Bell;
 pub use condition::{Condition, Readiness};
 pub use conn::Socket;
+pub use decisions::{Decisions, Left, Wish};
 pub use doors::Doors;
 pub use drain::Manner;
 pub use gate::{Gate, Who};
@@ -80,14 +83,15 @@ use mio::{Events, Poll, Registry};
 use self::backend::Backend;
 use self::buffer::Pool;
 use self::client::Client;
+use self::deferred::Deferred;
 use self::drain::Drain;
 use self::notes::Notes;
 use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
-use crate::pool::{HostId, Offer, Shelf};
+use crate::pool::{Offer, Shelf};
 use crate::route::Balance;
-use crate::session::{Failure, Known, Outputs, Role, Texts};
+use crate::session::{Outputs, Role, Texts};
 
 /// Bytes read from a server at a time. The same as the plain relay that benchmarks compare with.
 const SCRATCH: usize = 64 * 1024;
@@ -147,42 +151,6 @@ pub struct Worker {
     stopped: bool,
 }
 
-/// Something to be told to a session after its outputs have been carried out.
-#[derive(Debug)]
-enum Deferred {
-    OpenFailed {
-        client: Key,
-        role: Role,
-        host: Option<HostId>,
-        failure: Failure,
-    },
-    WriteRefused {
-        client: Key,
-        host: HostId,
-    },
-    KillDone {
-        client: Key,
-        killed: Killed,
-    },
-    Denied {
-        client: Key,
-    },
-    /// Legs of this client's statement have said something, or can be heard again.
-    Legs {
-        client: Key,
-    },
-    EndLeg {
-        leg: Key,
-    },
-    Lent {
-        client: Key,
-        role: Role,
-        known: Box<Known>,
-    },
-    /// Somebody waits for a connection to this host, and a session has one that it would give back.
-    Reclaim(HostId),
-}
-
 impl Worker {
     /// A worker over its poll (whose waker the mailbox has) and its listeners.
     ///
@@ -206,6 +174,8 @@ impl Worker {
             .iter()
             .map(|_| Balance::default())
             .collect();
+        let mut texts = Texts::default();
+        texts.set_run(shared.decisions.run());
         Ok(Self {
             live,
             index,
@@ -220,7 +190,7 @@ impl Worker {
             balances,
             shelves: (0..hosts).map(|_| Shelf::default()).collect(),
             on_call: VecDeque::new(),
-            texts: Texts::default(),
+            texts,
             serials: (index as u64) << 48,
             tickets: 0,
             now: Instant::now(),
@@ -297,6 +267,7 @@ impl Worker {
                 gate.closed();
             }
         }
+        self.shared.decisions.leave(self.index);
         self.shelves.iter_mut().for_each(|s| *s = Shelf::default());
         for gate in &self.live.gates {
             gate.set_idle(self.index, 0);
@@ -379,67 +350,24 @@ impl Worker {
                 Message::KillDone { client, killed } => self
                     .deferred
                     .push_back(Deferred::KillDone { client, killed }),
+                Message::Decided {
+                    client,
+                    xid,
+                    verdict,
+                } => self.decided(client, xid, verdict),
                 Message::Lend(moving) => self.receive(*moving),
                 Message::Grant { who, host } => self.use_grant(who, host),
                 Message::Serve(host) => self.serve_others(host),
                 Message::Elsewhere { who, host } => self.go_elsewhere(who, host),
                 Message::Drain(manner) => self.begin_drain(manner),
-                Message::Changed => self.ask_again(),
+                Message::Changed => {
+                    self.texts.set_run(self.shared.decisions.run());
+                    self.ask_again();
+                }
                 Message::Ask(question) => self.answer(question),
                 Message::Stop => self.stopped = true,
             }
             self.settle_deferred();
-        }
-    }
-
-    fn settle_deferred(&mut self) {
-        while let Some(deferred) = self.deferred.pop_front() {
-            match deferred {
-                Deferred::OpenFailed {
-                    client,
-                    role,
-                    host,
-                    failure,
-                } => {
-                    self.tell(client, |session, cx, bytes, out| {
-                        session.on_backend_failed(cx, role, host, &failure, bytes, out)
-                    });
-                    self.work_client(client);
-                }
-                Deferred::Lent {
-                    client,
-                    role,
-                    known,
-                } => {
-                    self.tell(client, |session, cx, _, out| {
-                        session.note_acquired(cx.now);
-                        session.on_backend_ready(role, known, out)
-                    });
-                    self.pump_client(client);
-                }
-                Deferred::WriteRefused { client, host } => {
-                    self.tell(client, |session, cx, bytes, out| {
-                        session.on_write_refused(cx, host, bytes, out)
-                    });
-                    self.work_client(client);
-                }
-                Deferred::Denied { client } => self.tell_denial(client),
-                Deferred::Reclaim(host) => {
-                    self.reclaim(host);
-                }
-                Deferred::Legs { client } => self.hear_legs(client),
-                Deferred::EndLeg { leg } => self.client_gone(leg),
-                Deferred::KillDone { client, killed } => {
-                    self.tell(client, |session, _, _, out| {
-                        if killed == Killed::NotOwner {
-                            session.on_kill_refused(out);
-                        } else {
-                            session.on_kill_done(killed == Killed::Done, out);
-                        }
-                    });
-                    self.work_client(client);
-                }
-            }
         }
     }
 

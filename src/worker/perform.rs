@@ -118,6 +118,11 @@ impl Worker {
                     let bytes = outputs.arena.get(range).unwrap_or_default();
                     self.begin_leg(key, leg, bytes);
                 }
+                Output::TellLeg { leg, range } => {
+                    let bytes = outputs.arena.get(range).unwrap_or_default();
+                    self.tell_leg(key, leg, bytes);
+                }
+                Output::Across(xid, turn) => self.note_turn(key, xid, turn),
                 Output::EndLeg(leg) => {
                     let client = self.clients.get_mut(key);
                     if let Some(leg) = client.and_then(|client| client.forget_leg(leg)) {
@@ -127,6 +132,7 @@ impl Worker {
                 Output::EndLegs => {
                     let legs = self.clients.get_mut(key).map(Client::take_legs);
                     for leg in legs.into_iter().flatten() {
+                        self.learn_from(key, leg);
                         self.deferred.push_back(Deferred::EndLeg { leg });
                     }
                 }

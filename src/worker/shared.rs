@@ -1,5 +1,5 @@
-//! What all workers and control see: published values and counters. No locks but those of `gate`, of failed log-ins and of a
-//! process without descriptors.
+//! What all workers and control see: published values and counters. No locks but those of `gate`, of failed log-ins, of a
+//! process without descriptors, and of writes over several groups.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 
 use super::accounts::AccountFigures;
 use super::condition::Condition;
+use super::decisions::Decisions;
 use super::doors::Doors;
 use super::live::Live;
 use super::mailbox::{Mailbox, Message};
@@ -49,6 +50,8 @@ pub struct Shared {
     pub spare: Spare,
     /// Whether this instance wants clients.
     pub condition: Condition,
+    /// Writes over several groups.
+    pub decisions: Decisions,
 }
 
 impl Shared {
@@ -81,6 +84,7 @@ impl Shared {
             doors: Doors::default(),
             spare: Spare::default(),
             condition: Condition::default(),
+            decisions: Decisions::default(),
         }
     }
 

@@ -17,5 +17,6 @@ mod spread;
 mod stage;
 mod statements;
 mod transactions;
+mod xa;
 
 use stage::Stage;

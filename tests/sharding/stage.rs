@@ -41,6 +41,17 @@ impl<'b> Stage<'b> {
 
     /// With more in `[sharding]`, and more sections.
     pub(crate) fn with(bed: &'b Bed, sharing: &str, sharding: &str, more: &str) -> Self {
+        Self::made(bed, sharing, sharding, more, "")
+    }
+
+    /// Writes go to several groups at once.
+    pub(crate) fn xa(bed: &'b Bed, sharing: &str) -> Self {
+        let each = "multi_shard_writes = \"xa\"";
+        Self::made(bed, sharing, "global_writes = \"xa\"", "", each)
+    }
+
+    /// With more for each sharded table.
+    fn made(bed: &'b Bed, sharing: &str, sharding: &str, more: &str, each: &str) -> Self {
         let (schema, whole) = (bed.schema(), bed.schema());
         let mut primary = bed.root(Node::Primary);
         let mut second = bed.root(Node::Second);
@@ -87,8 +98,9 @@ impl<'b> Stage<'b> {
             "INSERT INTO {schema}_b.zone VALUES (1, 'one'), (2, 'two')"
         ));
         bed.wait_replicas();
-        let table =
-            |name: &str, rest: &str| format!("[[tables]]\nname = \"{schema}.{name}\"\n{rest}\n");
+        let table = |name: &str, rest: &str| {
+            format!("[[tables]]\nname = \"{schema}.{name}\"\n{rest}\n{each}\n")
+        };
         let atlas = Atlas::start(
             config_for(bed)
                 .all_users("group = \"main\"")

@@ -231,7 +231,11 @@ impl World {
                 }
                 Output::Denied => self.deferred.push_back(Deferred::Denied { client: place }),
                 Output::LoggedIn(_) | Output::Unseen | Output::Note(_) | Output::CloseClient => {}
-                Output::BeginLeg { .. } | Output::EndLeg(_) | Output::EndLegs => {
+                Output::BeginLeg { .. }
+                | Output::TellLeg { .. }
+                | Output::Across(..)
+                | Output::EndLeg(_)
+                | Output::EndLegs => {
                     panic!("no table is sharded here")
                 }
                 Output::Kill { id, query_only } => {

@@ -28,7 +28,7 @@ pub(super) struct Target<'a> {
 }
 
 /// A connection by the monitor's account.
-pub(super) struct Connection {
+pub(in crate::control) struct Connection {
     link: Link,
     pub(super) facts: ServerFacts,
     /// Where it leads; nothing for unix sockets.
@@ -44,7 +44,7 @@ pub(super) struct Connection {
 }
 
 /// What a server answers to a statement.
-pub(super) enum Answer {
+pub(in crate::control) enum Answer {
     /// Names of the columns, and the rows.
     Rows(Vec<Vec<u8>>, Vec<Vec<Option<Vec<u8>>>>),
     /// It is done; there are no rows.
@@ -227,7 +227,7 @@ impl Connection {
     }
 
     /// Leaves as one should, or the server counts an aborted client.
-    pub(super) fn quit(mut self, deadline: Instant) {
+    pub(in crate::control) fn quit(mut self, deadline: Instant) {
         let mut packet = Vec::new();
         let mut writer = PacketWriter::begin(&mut packet, 0);
         writer.u8(Command::Quit.code());
@@ -235,7 +235,11 @@ impl Connection {
         let _ = self.link.send(&packet, deadline);
     }
 
-    pub(super) fn ask(&mut self, sql: &str, deadline: Instant) -> Result<Answer, Fault> {
+    pub(in crate::control) fn ask(
+        &mut self,
+        sql: &str,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
         let mut packet = Vec::new();
         let mut writer = PacketWriter::begin(&mut packet, 0);
         writer.u8(Command::Query.code());

@@ -149,7 +149,8 @@ fn look(live: &Live, placement: &Placement) -> Option<BTreeSet<String>> {
     Some(wrong)
 }
 
-fn connect(
+/// A connection to a group's primary, by the account of checks.
+pub(in crate::control) fn connect(
     live: &Live,
     place: usize,
     host: HostId,

@@ -11,7 +11,7 @@ const NOWHERE: u64 = u64::MAX;
 
 impl Session {
     /// What SHOW WARNINGS is to tell, of which the connection knows nothing any more.
-    pub(super) fn note_shown_warnings(&mut self, warnings: u16, shown: &[[Vec<u8>; 3]]) {
+    pub(in super::super) fn note_shown_warnings(&mut self, warnings: u16, shown: &[[Vec<u8>; 3]]) {
         self.last = None;
         self.has_moved = true;
         self.warned_dress = None;

@@ -275,6 +275,6 @@ fn parameters() {
     assert_eq!(of(sql, &[1, 3, 2, 5].map(Scalar::Int)), "2");
     assert_eq!(
         of(sql, &[1, 3, 2, 4].map(Scalar::Int)),
-        "its rows belong on several shards: insert them apart"
+        "its rows belong on shards of several groups: insert them apart, or allow such writes with `multi_shard_writes = \"xa\"`"
     );
 }

@@ -51,6 +51,11 @@ const MAP: &str = r#"
     key = "uid"
     broadcast = "deny"
     ranges = [{ groups = ["s0", "s2"] }]
+    [[tables]]
+    name = "t1.wide"
+    key = "uid"
+    multi_shard_writes = "xa"
+    ranges = [{ groups = ["s0", "s2"], tables = 2 }]
     [sharding]
     global_tables = ["t1.zone"]
 "#;
@@ -94,6 +99,14 @@ fn goes_with(placement: &Placement, sql: &str, params: &[Scalar]) -> String {
         Some(Plan::Parts(legs)) => {
             let legs: Vec<String> = legs.iter().map(text).collect();
             format!("({})", legs.join(", "))
+        }
+        Some(Plan::Across(legs)) => {
+            let legs: Vec<String> = legs.iter().map(text).collect();
+            format!("across ({})", legs.join(", "))
+        }
+        Some(Plan::Everywhere(legs)) => {
+            let legs: Vec<String> = legs.iter().map(text).collect();
+            format!("everywhere ({})", legs.join(", "))
         }
         Some(Plan::Each(legs)) => {
             let legs: Vec<String> = legs.iter().map(text).collect();

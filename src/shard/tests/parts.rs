@@ -30,7 +30,7 @@ fn writes_are_divided_by_tables() {
         ),
         (
             "INSERT INTO log (id) VALUES (4), (6)",
-            "its rows belong on several shards: insert them apart",
+            "its rows belong on shards of several groups: insert them apart, or allow such writes with `multi_shard_writes = \"xa\"`",
         ),
         (
             "INSERT INTO log (id) VALUES (4), (5) RETURNING id",
@@ -45,8 +45,20 @@ fn writes_are_divided_by_tables() {
             "DELETE ... ORDER BY, LIMIT or RETURNING over several physical tables",
         ),
         (
+            "INSERT INTO wide (uid) VALUES (2), (0), (1), (4)",
+            "across (2: INSERT INTO `wide_2` (uid) VALUES (2), 0: INSERT INTO `wide_0` (uid) VALUES (0), (4), 0: INSERT INTO `wide_1` (uid) VALUES (1))",
+        ),
+        (
+            "DELETE FROM wide WHERE uid IN (1, 3)",
+            "across (0: DELETE FROM `wide_1` WHERE uid IN (1, 3), 2: DELETE FROM `wide_3` WHERE uid IN (1, 3))",
+        ),
+        (
+            "DELETE FROM wide WHERE uid IN (2, 3)",
+            "(2: DELETE FROM `wide_2` WHERE uid IN (2, 3), 2: DELETE FROM `wide_3` WHERE uid IN (2, 3))",
+        ),
+        (
             "UPDATE log SET x = 1",
-            "a write that several shards may have rows for: say which with id = ... or IN (...)",
+            "a write that several shards may have rows for: say which with id = ... or IN (...), or allow such writes with `multi_shard_writes = \"xa\"`",
         ),
     ];
     check(

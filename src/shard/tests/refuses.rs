@@ -101,7 +101,7 @@ fn what_needs_merging_and_what_cannot_be_followed() {
         ),
         (
             "INSERT INTO ord (uid, amt) VALUES (30, 1), (31, 7)",
-            "several shards",
+            "several groups",
         ),
         (
             "INSERT INTO ord (uid, amt) VALUES ('3x', 1)",

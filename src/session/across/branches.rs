@@ -1,0 +1,295 @@
+//! The branches of a transaction over several groups: what each is asked next, by what it has answered. Telling the client is `across`'s.
+
+use std::ops::Range;
+
+use super::super::bring::write_query;
+use super::super::series::total::Total;
+use super::super::{Expect, Fault, Output, Outputs, Tracker};
+use super::Turn;
+use crate::shard::{Leg, Xid};
+use crate::wire::{Capabilities, OkPacket, Packets};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Work,
+    Prepare,
+    Decide,
+    Commit,
+    Undo,
+}
+
+/// What a branch was asked last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing yet.
+    New,
+    Start,
+    Part,
+    Warnings,
+    Id,
+    End,
+    Prepare,
+    Commit,
+    Rollback,
+    /// It has answered, and waits for the others.
+    Rests,
+    Over,
+}
+
+#[derive(Debug)]
+pub(super) struct Branch {
+    pub(super) group: usize,
+    pub(super) parts: Range<usize>,
+    /// The part that is being done.
+    pub(super) at: usize,
+    pub(super) step: Step,
+    pub(super) has_ended: bool,
+    pub(super) may_be_prepared: bool,
+    pub(super) tracker: Tracker,
+    pub(super) answer: Vec<u8>,
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub(in super::super) struct Across {
+    pub(super) xid: Xid,
+    pub(super) parts: Vec<Leg>,
+    /// The client's text, where a part has none of its own.
+    pub(super) sql: Box<[u8]>,
+    pub(super) branches: Vec<Branch>,
+    pub(super) stage: Stage,
+    pub(super) total: Total,
+    pub(super) failed: Option<Fault>,
+    /// Groups that have not said that they have done their part.
+    pub(super) unconfirmed: Vec<usize>,
+    pub(super) is_clean: bool,
+    /// All branches do the same, and the first tells what it came to.
+    pub(super) is_copied: bool,
+}
+
+impl Across {
+    pub(in super::super) fn xid(&self) -> Xid {
+        self.xid
+    }
+
+    /// The group of a branch, and the part that it is at.
+    pub(in super::super) fn branch(&self, leg: usize) -> Option<(usize, &Leg)> {
+        let branch = self.branches.get(leg)?;
+        Some((branch.group, self.parts.get(branch.at)?))
+    }
+
+    /// Says this to a branch, as its client would.
+    pub(super) fn say(
+        &mut self,
+        leg: usize,
+        step: Step,
+        capabilities: Capabilities,
+        out: &mut Outputs,
+    ) {
+        let Some(branch) = self.branches.get_mut(leg) else {
+            return;
+        };
+        let xa = |word: &str| format!("XA {word} {}", self.xid.part(branch.group)).into_bytes();
+        let text: &[u8] = match step {
+            Step::Start => &xa("START"),
+            Step::Part => {
+                let part = self.parts.get(branch.at);
+                part.and_then(|part| part.text.as_deref())
+                    .unwrap_or(&self.sql)
+            }
+            Step::Warnings => b"SHOW WARNINGS",
+            Step::Id => b"SELECT LAST_INSERT_ID()",
+            Step::End => &xa("END"),
+            Step::Prepare => &xa("PREPARE"),
+            Step::Commit => &xa("COMMIT"),
+            Step::Rollback => &xa("ROLLBACK"),
+            Step::New | Step::Rests | Step::Over => return,
+        };
+        let start = out.arena.len();
+        write_query(&mut out.arena, capabilities, text);
+        let range = start..out.arena.len();
+        out.push(if step == Step::Start {
+            Output::BeginLeg { leg, range }
+        } else {
+            Output::TellLeg { leg, range }
+        });
+        branch.step = step;
+        branch.has_ended |= step == Step::End;
+        branch.may_be_prepared |= step == Step::Prepare;
+        branch.tracker = Tracker::new(Expect::Response, capabilities).without_files();
+        branch.answer.clear();
+    }
+
+    pub(super) fn all(&self, step: Step) -> bool {
+        self.branches.iter().all(|branch| branch.step == step)
+    }
+
+    pub(super) fn say_all(&mut self, step: Step, capabilities: Capabilities, out: &mut Outputs) {
+        for leg in 0..self.branches.len() {
+            if self
+                .branches
+                .get(leg)
+                .is_some_and(|b| b.step == Step::Rests)
+            {
+                self.say(leg, step, capabilities, out);
+            }
+        }
+    }
+
+    /// What a branch has begun is undone.
+    fn undo(&mut self, leg: usize, capabilities: Capabilities, out: &mut Outputs) {
+        let Some(branch) = self.branches.get_mut(leg) else {
+            return;
+        };
+        match branch.step {
+            Step::Over => {}
+            Step::New | Step::Start => branch.step = Step::Over,
+            _ if branch.has_ended => self.say(leg, Step::Rollback, capabilities, out),
+            _ => self.say(leg, Step::End, capabilities, out),
+        }
+    }
+
+    /// Something went wrong before the decision: all is undone.
+    pub(super) fn fail(
+        &mut self,
+        fault: Fault,
+        at: usize,
+        capabilities: Capabilities,
+        out: &mut Outputs,
+    ) {
+        self.failed.get_or_insert(fault);
+        self.stage = Stage::Undo;
+        for leg in 0..self.branches.len() {
+            let step = self.branches.get(leg).map(|branch| branch.step);
+            // The others are heard first.
+            if leg == at || matches!(step, Some(Step::New | Step::Rests)) {
+                self.undo(leg, capabilities, out);
+            }
+        }
+    }
+
+    /// A branch has answered with an error, or is gone.
+    pub(super) fn refused(
+        &mut self,
+        leg: usize,
+        fault: Fault,
+        capabilities: Capabilities,
+        out: &mut Outputs,
+    ) {
+        let Some(branch) = self.branches.get_mut(leg) else {
+            return;
+        };
+        match self.stage {
+            Stage::Work | Stage::Prepare => self.fail(fault, leg, capabilities, out),
+            Stage::Decide => {}
+            Stage::Commit => {
+                self.unconfirmed.push(branch.group);
+                self.is_clean = false;
+                branch.step = Step::Over;
+            }
+            Stage::Undo => match branch.step {
+                Step::Rollback => {
+                    self.is_clean &= !branch.may_be_prepared;
+                    branch.step = Step::Over;
+                }
+                Step::End => self.say(leg, Step::Rollback, capabilities, out),
+                _ => self.undo(leg, capabilities, out),
+            },
+        }
+    }
+
+    /// A branch has answered that it has done what it was asked.
+    pub(super) fn done(&mut self, leg: usize, capabilities: Capabilities, out: &mut Outputs) {
+        let Some(branch) = self.branches.get_mut(leg) else {
+            return;
+        };
+        if self.stage == Stage::Undo {
+            return match branch.step {
+                Step::Rollback => branch.step = Step::Over,
+                // It had ended before, or has now.
+                Step::End | Step::Prepare => self.say(leg, Step::Rollback, capabilities, out),
+                Step::Start => self.say(leg, Step::End, capabilities, out),
+                _ => self.undo(leg, capabilities, out),
+            };
+        }
+        let rows = self.parts.get(branch.at).map_or(&[][..], |part| &part.rows);
+        match branch.step {
+            Step::Start => self.say(leg, Step::Part, capabilities, out),
+            Step::Part => {
+                let last = Packets::new(&branch.answer).last();
+                let ok = last.and_then(|(_, payload)| OkPacket::parse(payload, capabilities).ok());
+                let Some(ok) = ok else {
+                    let fault = Fault::BadReply(
+                        "a part of the statement was not answered with OK".to_owned(),
+                    );
+                    return self.fail(fault, leg, capabilities, out);
+                };
+                if self.is_copied && leg > 0 {
+                    return self.next(leg, capabilities, out);
+                }
+                self.total.add(&ok, rows);
+                if ok.warnings > 0 {
+                    self.say(leg, Step::Warnings, capabilities, out);
+                } else {
+                    self.ask_id(leg, capabilities, out);
+                }
+            }
+            Step::Warnings => {
+                self.total.add_warnings(&branch.answer, rows, false, None);
+                self.ask_id(leg, capabilities, out);
+            }
+            Step::Id => {
+                self.total.add_id(&branch.answer);
+                self.next(leg, capabilities, out);
+            }
+            Step::End => {
+                branch.step = Step::Rests;
+                if self.all(Step::Rests) {
+                    self.stage = Stage::Prepare;
+                    self.say_all(Step::Prepare, capabilities, out);
+                }
+            }
+            Step::Prepare => {
+                branch.step = Step::Rests;
+                if self.all(Step::Rests) {
+                    self.stage = Stage::Decide;
+                    out.push(Output::Across(self.xid, Turn::Decide));
+                }
+            }
+            Step::Commit => branch.step = Step::Over,
+            Step::New | Step::Rollback | Step::Rests | Step::Over => {}
+        }
+    }
+
+    fn ask_id(&mut self, leg: usize, capabilities: Capabilities, out: &mut Outputs) {
+        if self.total.told == 0 || self.total.generated.is_some() {
+            self.next(leg, capabilities, out);
+        } else {
+            self.say(leg, Step::Id, capabilities, out);
+        }
+    }
+
+    /// The branch's next part, or the next branch's first, or the end of all.
+    fn next(&mut self, leg: usize, capabilities: Capabilities, out: &mut Outputs) {
+        let Some(branch) = self.branches.get_mut(leg) else {
+            return;
+        };
+        if branch.at + 1 < branch.parts.end {
+            branch.at += 1;
+            return self.say(leg, Step::Part, capabilities, out);
+        }
+        branch.step = Step::Rests;
+        if leg + 1 < self.branches.len() {
+            self.say(leg + 1, Step::Start, capabilities, out);
+        } else {
+            self.say_all(Step::End, capabilities, out);
+        }
+    }
+}
+
+impl Across {
+    /// Nobody knows what was decided: nothing more is said.
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self.failed, Some(Fault::Undecided(_)))
+    }
+}
