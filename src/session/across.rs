@@ -9,9 +9,10 @@
 mod branches;
 
 pub(super) use branches::Across;
-use branches::{Branch, Stage, Step};
+use branches::{Bound, Branch, Stage, Step};
 
 use super::legs::{Heed, Legs, leg_capabilities};
+use super::rebind::Values;
 use super::scatter::ONE_SERVER;
 use super::series::total::{Total, ignores, with_row};
 use super::{
@@ -91,6 +92,7 @@ impl Session {
                     parts: at..at + 1,
                     at,
                     step: Step::New,
+                    prepared: 0,
                     has_ended: false,
                     may_be_prepared: false,
                     tracker: Tracker::new(Expect::Response, capabilities),
@@ -101,6 +103,7 @@ impl Session {
         self.legs = Some(Box::new(Legs::Write(Across {
             xid: Xid::new(run, (cx.nonce)()),
             parts,
+            bound: None,
             sql: sql.into(),
             branches,
             stage: Stage::Work,
@@ -114,6 +117,13 @@ impl Session {
             is_copied,
         })));
         Ok(())
+    }
+
+    /// What begins is an execution of a prepared statement, with these parameters if it has any.
+    pub(super) fn bind_across(&mut self, values: Option<Values>) {
+        if let Some(across) = self.across_mut() {
+            across.bound = Some(Bound(values));
+        }
     }
 
     /// Begins the first branch.
@@ -222,7 +232,7 @@ impl Session {
         }
         Heed {
             consumed: walk.consumed,
-            wants_more: !is_over,
+            wants_more: walk.event.is_none(),
         }
     }
 

@@ -405,6 +405,6 @@ impl Series {
     }
 }
 
-mod bound;
+pub(super) mod bound;
 mod told;
 pub(super) mod total;

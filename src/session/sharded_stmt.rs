@@ -197,7 +197,11 @@ impl Session {
         if let Plan::Columns(table) = plan {
             return self.ask_columns(cx, table, out).map(|()| false);
         }
-        if matches!(plan, Plan::Parts(_) | Plan::Each(_)) {
+        let is_in_parts = matches!(
+            plan,
+            Plan::Parts(_) | Plan::Across(_) | Plan::Everywhere(_) | Plan::Each(_)
+        );
+        if is_in_parts {
             let values = execute.as_ref().zip(kinds).and_then(|(execute, kinds)| {
                 Values::new(payload, execute, kinds, statement.params, has_names)
             });
@@ -219,6 +223,12 @@ impl Session {
                 Plan::Parts(parts) => {
                     self.begin_series(parts, &of)?;
                     self.bind_series(id, &sql, values);
+                }
+                Plan::Across(parts) => {
+                    self.execute_across(cx, parts, false, (&sql, &of, values), out)?
+                }
+                Plan::Everywhere(parts) => {
+                    self.execute_across(cx, parts, true, (&sql, &of, values), out)?;
                 }
                 _ => {}
             }
@@ -247,6 +257,26 @@ impl Session {
             }
         }
         Ok(true)
+    }
+
+    /// Executes a write in several groups.
+    ///
+    /// # Errors
+    /// It cannot be done.
+    fn execute_across(
+        &mut self,
+        cx: &mut Cx<'_>,
+        parts: Vec<Leg>,
+        is_copied: bool,
+        (sql, of, values): (&[u8], &Statement<'_>, Option<Values>),
+        out: &mut Outputs,
+    ) -> Result<(), Fault> {
+        self.begin_across(cx, parts, is_copied, sql, of)?;
+        self.bind_across(values);
+        let dialect = self.dialect();
+        self.diary.begin(cx, sql, &dialect);
+        self.begin_branches(cx, sql, of, out);
+        Ok(())
     }
 
     /// Executes a statement on several shards, each of which prepares it first.

@@ -1,7 +1,9 @@
 //! Writes over several groups: they are done as one server would do them, all of it or nothing, whoever dies at whatever step.
 
+mod own_bed;
+
 use crate::Stage;
-use crate::common::{Bed, Node, Wire, eventually};
+use crate::common::{Bed, Node, Param, Wire, eventually};
 use crate::stage::seen;
 
 /// Statements on the sharded tables, the same as on the whole ones.
@@ -172,6 +174,61 @@ fn global_tables_are_written_in_every_group() {
 }
 
 #[test]
+fn prepared_statements_are_executed_in_several_groups() {
+    let row = |id: i64, text: &str| [Param::Int(id), text.into()];
+    let pair = |a, b| [row(a, "p"), row(b, "q")].concat();
+    let cases = [
+        ("INSERT INTO log (id, s) VALUES (?, ?), (?, ?)", pair(0, 2)),
+        ("INSERT INTO log (id, s) VALUES (?, ?), (?, ?)", pair(5, 4)),
+        ("INSERT INTO log (id, s) VALUES (?, ?), (?, ?)", pair(8, 2)),
+        (
+            "INSERT INTO log VALUES (7, ?), (12, 'x'), (?, ?)",
+            vec!["z".into(), Param::Int(9), Param::Null],
+        ),
+        (
+            "UPDATE log SET s = ? WHERE id IN (?, ?)",
+            vec!["u".into(), Param::Int(0), Param::Int(2)],
+        ),
+        ("UPDATE log SET s = 'all'", vec![]),
+        ("DELETE FROM log WHERE id > ?", vec![Param::Int(4)]),
+        ("INSERT INTO zone VALUES (?, ?)", row(7, "seven").to_vec()),
+        (
+            "UPDATE zone SET name = ? WHERE id < ?",
+            vec!["low".into(), Param::Int(3)],
+        ),
+        ("DELETE FROM zone", vec![]),
+    ];
+    for bed in Bed::both() {
+        let stage = Stage::xa(&bed, "transaction");
+        let (mut client, mut direct) = (stage.client(), stage.direct());
+        for (sql, params) in &cases {
+            let (here, there) = (client.prepare(sql), direct.prepare(sql));
+            for _ in 0..2 {
+                let ours = client.execute(&here, params);
+                let theirs = direct.execute(&there, params);
+                assert_eq!(seen(&ours), seen(&theirs), "{sql}");
+                for table in ["log", "zone"] {
+                    let sorted = |wire: &mut Wire| {
+                        let all = format!("SELECT * FROM {table}");
+                        let mut rows = wire.query(&all).assert_ok().rows();
+                        rows.sort();
+                        rows
+                    };
+                    assert_eq!(sorted(&mut client), sorted(&mut direct), "{sql}");
+                }
+            }
+        }
+        let zone = format!("SELECT COUNT(*) FROM {}_b.zone", stage.schema);
+        assert_eq!(bed.root(Node::Second).query(&zone).cell(), "0");
+        client.ok("BEGIN");
+        let here = client.prepare("DELETE FROM log WHERE id > ?");
+        let reply = client.execute(&here, &[Param::Int(0)]);
+        assert_eq!(reply.error_code(), 1179);
+        client.ok("ROLLBACK");
+    }
+}
+
+#[test]
 fn kill_query_undoes_it() {
     for bed in Bed::both() {
         let stage = Stage::xa(&bed, "transaction");
@@ -200,253 +257,5 @@ fn kill_query_undoes_it() {
         assert!(client.query(count).assert_ok().rows().is_empty());
         client.ok(insert);
         assert_eq!(client.query(count).assert_ok().rows().len(), 2);
-    }
-}
-
-mod own_bed {
-    use std::io::ErrorKind;
-    use std::os::unix::net::UnixStream;
-
-    use super::*;
-    use crate::common::{Atlas, Expect, Kind};
-
-    /// How far the statement has come when somebody dies.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    enum Place {
-        /// One group has done its part, the other waits for a row.
-        Work,
-        /// The second group is prepared, the first cannot be.
-        Prepare,
-        /// It is decided and the first group has committed; the second cannot.
-        Commit,
-    }
-
-    /// A statement that has come so far, and what holds it there.
-    struct Held<'s, 'b> {
-        stage: &'s Stage<'b>,
-        client: Option<Wire>,
-        row: Option<Wire>,
-        main: Option<Wire>,
-        second: Option<Wire>,
-        base: usize,
-    }
-
-    fn waits(bed: &Bed, node: Node, what: &str) -> bool {
-        let sql = format!(
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '{what}%' AND ID <> CONNECTION_ID()"
-        );
-        bed.root(node).query(&sql).cell() != "0"
-    }
-
-    impl<'s, 'b> Held<'s, 'b> {
-        fn at(stage: &'s Stage<'b>, atlas: &Atlas, place: Place, base: usize) -> Self {
-            let bed = stage.bed;
-            let schema = &stage.schema;
-            let mut row = bed.root(Node::Second);
-            row.ok("BEGIN");
-            row.ok(&format!(
-                "INSERT INTO {schema}_b.log_2 (id) VALUES ({})",
-                base + 2
-            ));
-            let login = crate::common::Login::plain().schema(schema);
-            let mut client = Wire::connect(atlas.address(), &login);
-            let sql = format!(
-                "INSERT INTO log (id, s) VALUES ({base}, 'x'), ({}, 'x')",
-                base + 2
-            );
-            let payload = client.query_payload(sql.as_bytes());
-            client.send(&payload);
-            eventually("the second group waits for the row", || {
-                waits(bed, Node::Second, "INSERT INTO")
-            });
-            let mut held = Self {
-                stage,
-                client: Some(client),
-                row: Some(row),
-                main: None,
-                second: None,
-                base,
-            };
-            if place == Place::Work {
-                return held;
-            }
-            let lock = |node| {
-                let mut root = bed.root(node);
-                root.ok("FLUSH TABLES WITH READ LOCK");
-                root
-            };
-            held.main = Some(lock(Node::Primary));
-            held.row = None;
-            eventually("the first group cannot prepare", || {
-                waits(bed, Node::Primary, "XA PREPARE")
-            });
-            let mut second = bed.root(Node::Second);
-            eventually("the second is prepared", || prepared(&mut second) == 1);
-            if place == Place::Prepare {
-                return held;
-            }
-            held.second = Some(lock(Node::Second));
-            held.main = None;
-            eventually("the second group cannot commit", || {
-                waits(bed, Node::Second, "XA COMMIT")
-            });
-            let mut main = bed.root(Node::Primary);
-            eventually("the first has committed", || {
-                prepared(&mut main) == 0 && held.rows(Node::Primary) == 1
-            });
-            held
-        }
-
-        fn rows(&self, node: Node) -> usize {
-            let schema = &self.stage.schema;
-            let (table, id) = match node {
-                Node::Second => (format!("{schema}_b.log_2"), self.base + 2),
-                _ => (format!("{schema}.log_0"), self.base),
-            };
-            let sql = format!("SELECT COUNT(*) FROM {table} WHERE id = {id}");
-            let count = self.stage.bed.root(node).query(&sql).cell();
-            count.parse().unwrap()
-        }
-
-        /// What was said to the second group is not done after all: its connection is killed.
-        fn cut_second(&self) {
-            let mut root = self.stage.bed.root(Node::Second);
-            let sql = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'XA COMMIT%'";
-            for row in root.query(sql).assert_ok().rows() {
-                let id = row[0].clone().unwrap();
-                let _ = root.query(&format!("KILL {id}"));
-            }
-            eventually("it is gone", || {
-                !waits(self.stage.bed, Node::Second, "XA COMMIT")
-            });
-        }
-
-        /// Nothing holds it any more.
-        fn let_go(&mut self) {
-            (self.row, self.main, self.second) = (None, None, None);
-        }
-
-        /// All of it is there, or nothing, and nothing is left over.
-        fn assert_over(&self, is_done: bool) {
-            let bed = self.stage.bed;
-            for node in [Node::Primary, Node::Second] {
-                eventually("nothing is left prepared", || {
-                    prepared(&mut bed.root(node)) == 0
-                });
-                eventually("all or nothing", || self.rows(node) == usize::from(is_done));
-            }
-        }
-    }
-
-    fn atlas_dies(kind: Kind) {
-        let bed = Bed::own(kind);
-        let stage = Stage::xa(&bed, "transaction");
-        let mut atlas: Option<Atlas> = None;
-        let places = [Place::Work, Place::Prepare, Place::Commit];
-        for (at, place) in places.into_iter().enumerate() {
-            let now = atlas.as_ref().unwrap_or(&stage.atlas);
-            let mut held = Held::at(&stage, now, place, 400 + 4 * at);
-            now.signal("KILL");
-            eventually("it is dead", || {
-                let asked = UnixStream::connect(now.dir().join("atlas.upgrade"));
-                asked.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-            });
-            if place == Place::Commit {
-                held.cut_second();
-                assert_eq!((held.rows(Node::Primary), held.rows(Node::Second)), (1, 0));
-            }
-            let next = now.start_again();
-            if place != Place::Commit {
-                // What was said before it died may be done when the new one has looked already.
-                next.wait_log("ready: ");
-            }
-            held.let_go();
-            held.assert_over(place == Place::Commit);
-            atlas = Some(next);
-        }
-    }
-
-    #[test]
-    fn atlas_dies_mariadb() {
-        atlas_dies(Kind::MariaDb);
-    }
-
-    #[test]
-    fn atlas_dies_mysql() {
-        atlas_dies(Kind::MySql);
-    }
-
-    fn a_client_vanishes(kind: Kind) {
-        let bed = Bed::own(kind);
-        let stage = Stage::xa(&bed, "transaction");
-        let places = [Place::Work, Place::Prepare, Place::Commit];
-        for (at, place) in places.into_iter().enumerate() {
-            let mut held = Held::at(&stage, &stage.atlas, place, 400 + 4 * at);
-            held.client = None;
-            if place == Place::Commit {
-                // Killed with the client; if it was not, this sees to it.
-                held.cut_second();
-            }
-            held.let_go();
-            held.assert_over(place == Place::Commit);
-        }
-    }
-
-    #[test]
-    fn a_client_vanishes_mariadb() {
-        a_client_vanishes(Kind::MariaDb);
-    }
-
-    #[test]
-    fn a_client_vanishes_mysql() {
-        a_client_vanishes(Kind::MySql);
-    }
-
-    fn a_server_dies(kind: Kind) {
-        let bed = Bed::own(kind);
-        let stage = Stage::xa(&bed, "transaction");
-        let places = [Place::Work, Place::Prepare, Place::Commit];
-        for (at, place) in places.into_iter().enumerate() {
-            let mut held = Held::at(&stage, &stage.atlas, place, 400 + 4 * at);
-            bed.signal(Node::Second, "KILL");
-            held.let_go();
-            let mut client = held.client.take().unwrap();
-            let reply = client.reply(Expect::Text);
-            let is_done = reply.error().is_none();
-            match place {
-                Place::Work => assert!(!is_done),
-                // The server was not asked between its answer and its death.
-                Place::Prepare => {}
-                Place::Commit => assert!(is_done, "{:?}", reply.error()),
-            }
-            if is_done {
-                let warnings = client.query("SHOW WARNINGS");
-                let text = seen(&warnings);
-                assert!(text.contains("s1 has not confirmed its part yet"), "{text}");
-                assert_eq!(held.rows(Node::Primary), 1);
-            }
-            bed.revive(Node::Second);
-            held.assert_over(is_done);
-            eventually("Atlas goes on", || {
-                let client = Wire::try_connect(
-                    stage.atlas.address(),
-                    &crate::common::Login::plain().schema(&stage.schema),
-                );
-                client.is_ok_and(|mut client| {
-                    let reply = client.query("UPDATE log SET s = 'y' WHERE id >= 400");
-                    reply.error().is_none()
-                })
-            });
-        }
-    }
-
-    #[test]
-    fn a_server_dies_mariadb() {
-        a_server_dies(Kind::MariaDb);
-    }
-
-    #[test]
-    fn a_server_dies_mysql() {
-        a_server_dies(Kind::MySql);
     }
 }

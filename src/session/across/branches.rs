@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use super::super::bring::write_query;
+use super::super::bring::{write_command, write_query};
+use super::super::rebind::Values;
+use super::super::series::bound::write_plain;
 use super::super::series::total::Total;
 use super::super::{Expect, Fault, Output, Outputs, Tracker};
 use super::Turn;
 use crate::shard::{Leg, Xid};
-use crate::wire::{Capabilities, OkPacket, Packets};
+use crate::wire::{Capabilities, Command, OkPacket, Packets};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -24,6 +26,8 @@ pub(super) enum Step {
     /// Nothing yet.
     New,
     Start,
+    /// The part's text is being prepared, where an execution is what is done.
+    Ready,
     Part,
     Warnings,
     Id,
@@ -36,6 +40,10 @@ pub(super) enum Step {
     Over,
 }
 
+/// The parameters of an execution; nothing of a statement that has none.
+#[derive(Debug)]
+pub(super) struct Bound(pub(super) Option<Values>);
+
 #[derive(Debug)]
 pub(super) struct Branch {
     pub(super) group: usize,
@@ -43,6 +51,8 @@ pub(super) struct Branch {
     /// The part that is being done.
     pub(super) at: usize,
     pub(super) step: Step,
+    /// Statements that it has prepared: the number of the last.
+    pub(super) prepared: u32,
     pub(super) has_ended: bool,
     pub(super) may_be_prepared: bool,
     pub(super) tracker: Tracker,
@@ -54,6 +64,8 @@ pub(super) struct Branch {
 pub(in super::super) struct Across {
     pub(super) xid: Xid,
     pub(super) parts: Vec<Leg>,
+    /// It is an execution of a prepared statement.
+    pub(super) bound: Option<Bound>,
     /// The client's text, where a part has none of its own.
     pub(super) sql: Box<[u8]>,
     pub(super) branches: Vec<Branch>,
@@ -92,7 +104,7 @@ impl Across {
         let xa = |word: &str| format!("XA {word} {}", self.xid.part(branch.group)).into_bytes();
         let text: &[u8] = match step {
             Step::Start => &xa("START"),
-            Step::Part => {
+            Step::Ready | Step::Part => {
                 let part = self.parts.get(branch.at);
                 part.and_then(|part| part.text.as_deref())
                     .unwrap_or(&self.sql)
@@ -106,7 +118,21 @@ impl Across {
             Step::New | Step::Rests | Step::Over => return,
         };
         let start = out.arena.len();
-        write_query(&mut out.arena, capabilities, text);
+        match &self.bound {
+            _ if step == Step::Ready => {
+                write_command(&mut out.arena, Command::StmtPrepare, text);
+                branch.prepared += 1;
+            }
+            Some(Bound(values)) if step == Step::Part => {
+                let part = self.parts.get(branch.at);
+                let some = part.and_then(|part| part.params.as_deref());
+                match values {
+                    Some(values) => drop(values.write(&mut out.arena, branch.prepared, some)),
+                    None => write_plain(&mut out.arena, branch.prepared),
+                }
+            }
+            _ => write_query(&mut out.arena, capabilities, text),
+        }
         let range = start..out.arena.len();
         out.push(if step == Step::Start {
             Output::BeginLeg { leg, range }
@@ -116,7 +142,11 @@ impl Across {
         branch.step = step;
         branch.has_ended |= step == Step::End;
         branch.may_be_prepared |= step == Step::Prepare;
-        branch.tracker = Tracker::new(Expect::Response, capabilities).without_files();
+        let expect = match step {
+            Step::Ready => Expect::Prepare,
+            _ => Expect::Response,
+        };
+        branch.tracker = Tracker::new(expect, capabilities).without_files();
         branch.answer.clear();
     }
 
@@ -214,7 +244,8 @@ impl Across {
         }
         let rows = self.parts.get(branch.at).map_or(&[][..], |part| &part.rows);
         match branch.step {
-            Step::Start => self.say(leg, Step::Part, capabilities, out),
+            Step::Start => self.do_part(leg, capabilities, out),
+            Step::Ready => self.say(leg, Step::Part, capabilities, out),
             Step::Part => {
                 let last = Packets::new(&branch.answer).last();
                 let ok = last.and_then(|(_, payload)| OkPacket::parse(payload, capabilities).ok());
@@ -261,6 +292,16 @@ impl Across {
         }
     }
 
+    /// A branch is asked for the part that it is at.
+    fn do_part(&mut self, leg: usize, capabilities: Capabilities, out: &mut Outputs) {
+        let step = if self.bound.is_some() {
+            Step::Ready
+        } else {
+            Step::Part
+        };
+        self.say(leg, step, capabilities, out);
+    }
+
     fn ask_id(&mut self, leg: usize, capabilities: Capabilities, out: &mut Outputs) {
         if self.total.told == 0 || self.total.generated.is_some() {
             self.next(leg, capabilities, out);
@@ -276,7 +317,7 @@ impl Across {
         };
         if branch.at + 1 < branch.parts.end {
             branch.at += 1;
-            return self.say(leg, Step::Part, capabilities, out);
+            return self.do_part(leg, capabilities, out);
         }
         branch.step = Step::Rests;
         if leg + 1 < self.branches.len() {

@@ -118,7 +118,7 @@ impl Session {
 }
 
 /// COM_STMT_EXECUTE of a statement without parameters.
-fn write_plain(out: &mut Vec<u8>, id: u32) {
+pub(in super::super) fn write_plain(out: &mut Vec<u8>, id: u32) {
     let mut w = PacketWriter::begin(out, 0);
     w.u8(Command::StmtExecute.code());
     w.u32(id);
