@@ -70,7 +70,7 @@ impl Worker {
             .map(|(_, client)| client.session.report())
             .collect();
         Sessions {
-            now: super::lend::moment(self.start, self.now),
+            now: self.moment,
             left_out: clients - reports.len(),
             reports,
         }

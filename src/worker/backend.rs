@@ -36,7 +36,7 @@ pub(super) struct Backend {
     /// The host's epoch when it was opened: in a later one it is as good as lost.
     pub(super) epoch: u64,
     /// To be closed after that, when it is idle.
-    pub(super) expires: Instant,
+    pub(super) expires: Duration,
     /// What it is made for, until the log-in is through.
     pub(super) made: Option<Box<Made>>,
     /// What is known of it while no session has it.
@@ -208,6 +208,7 @@ impl Worker {
     }
 
     /// Reads behind a packet head that was left for want of the rest.
+    #[cold]
     fn read_behind(&mut self, key: Key, client: Key, role: Role) -> bool {
         let Some(backend) = self.backends.get_mut(key) else {
             return false;
@@ -245,6 +246,7 @@ impl Worker {
         .unwrap_or(n)
     }
 
+    #[cold]
     pub(super) fn connect_timed_out(&mut self, key: Key) {
         let Some(backend) = self.backends.get(key) else {
             return;
@@ -260,6 +262,7 @@ impl Worker {
         }
     }
 
+    #[cold]
     pub(super) fn login_failed(&mut self, key: Key, mut failure: Failure) {
         let Some(mut backend) = self.backends.remove(key) else {
             return;
@@ -318,6 +321,7 @@ impl Worker {
         }
     }
 
+    #[cold]
     fn lost(&mut self, key: Key, client: Key, role: Role) {
         if let (Some(backend), Some(owner)) = (self.backends.get(key), self.clients.get_mut(client))
             && owner.session.may_move(role)
@@ -339,6 +343,7 @@ impl Worker {
         self.pump_client(client);
     }
 
+    #[cold]
     pub(super) fn drop_backend(&mut self, key: Key, parting: Parting) {
         if parting == Parting::Quit && self.take_leave(key) {
             return;

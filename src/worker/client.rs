@@ -85,7 +85,7 @@ impl Worker {
             snapshot: &live.snapshot,
             offer: &offer,
             nonce: &mut nonce,
-            now: super::lend::moment(self.start, self.now),
+            now: self.moment,
             lender: &mut NoLender,
             texts: &mut self.texts,
         };
@@ -172,8 +172,8 @@ impl Worker {
             balances: &mut self.balances,
             serials: &mut self.serials,
             worker: self.index,
-            start: self.start,
             now: self.now,
+            moment: self.moment,
             client: key,
             is_cut: client.cut_at.is_some(),
             lent: [None; 2],
@@ -185,7 +185,7 @@ impl Worker {
             snapshot: &self.live.snapshot,
             offer: self.offer.load(),
             nonce: &mut nonce,
-            now: super::lend::moment(self.start, self.now),
+            now: self.moment,
             lender: &mut lender,
             texts: &mut self.texts,
         };
@@ -218,6 +218,7 @@ impl Worker {
     }
 
     /// A password was wrong: the client is told at once, or later when there were too many before.
+    #[cold]
     pub(super) fn put_denial_off(&mut self, key: Key) {
         let Some(session) = self.clients.get(key).map(|client| &client.session) else {
             return;
@@ -231,7 +232,7 @@ impl Worker {
                     .failures
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
-                let now = super::lend::moment(self.shared.started, self.now);
+                let now = self.moment;
                 let (count, delay) = failures.note(ip, user, now);
                 // Once in a while, so that who guesses does not fill the log.
                 if !delay.is_zero() && count.is_power_of_two() {
@@ -366,12 +367,14 @@ impl Worker {
     }
 
     /// The client hung up, or its connection broke.
+    #[cold]
     pub(super) fn client_gone(&mut self, key: Key) {
         self.tell(key, |session, _, _, out| session.on_client_closed(out));
         self.drop_client(key);
     }
 
     /// The session is over: the client is dropped when it has taken what is left for it.
+    #[cold]
     pub(super) fn finish_client(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -410,6 +413,7 @@ impl Worker {
     }
 
     /// Forgets a client and everything that is its.
+    #[cold]
     pub(super) fn drop_client(&mut self, key: Key) {
         let Some(mut client) = self.clients.remove(key) else {
             return;

@@ -1,7 +1,7 @@
 //! Server connections between sessions: lending idle ones, taking them back, waiting in line, and moving them to the worker
 //! that needs them. Who may have which is decided in `pool`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::backend::{Backend, Purpose};
 use super::gate::{PATIENCE, Who};
@@ -34,7 +34,7 @@ impl Worker {
 
     /// A connection is between two sessions: it goes to who waits for one like it, or on the shelf.
     pub(super) fn set_idle(&mut self, key: Key, known: Box<Known>) {
-        let now = self.now;
+        let now = self.moment;
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
@@ -53,8 +53,8 @@ impl Worker {
             shape: known.shape(),
             state: known.state_hash(),
             serial: known.serial(),
-            since: moment(self.start, now),
-            expires: moment(self.start, backend.expires),
+            since: now,
+            expires: backend.expires,
         };
         backend.purpose = Purpose::Idle;
         backend.known = Some(known);
@@ -112,7 +112,7 @@ impl Worker {
 
     /// Takes those from the shelf that have died there.
     fn drop_unfit(&mut self, host: HostId) {
-        let now = moment(self.start, self.now);
+        let now = self.moment;
         loop {
             let (backends, hosts) = (&self.backends, &self.live.hosts);
             let is_unfit = |slot: &Slot<Key>| {
@@ -475,7 +475,7 @@ impl Worker {
             let Some(shelf) = self.shelves.get_mut(index) else {
                 continue;
             };
-            let slot = shelf.take_overdue(moment(self.start, self.now), idle_timeout, spare);
+            let slot = shelf.take_overdue(self.moment, idle_timeout, spare);
             gate.set_idle(self.index, shelf.len());
             if let Some(slot) = slot {
                 self.drop_backend(slot.key, Parting::Quit);
@@ -484,9 +484,4 @@ impl Worker {
         self.give_up_silent();
         self.warm();
     }
-}
-
-/// As shelves count time.
-pub(super) fn moment(start: Instant, at: Instant) -> Duration {
-    at.saturating_duration_since(start)
 }

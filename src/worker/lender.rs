@@ -22,8 +22,9 @@ pub(super) struct Lender<'w> {
     pub(super) balances: &'w mut [Balance],
     pub(super) serials: &'w mut u64,
     pub(super) worker: usize,
-    pub(super) start: Instant,
     pub(super) now: Instant,
+    /// The same as shelves and sessions count it.
+    pub(super) moment: Duration,
     pub(super) client: Key,
     /// A read of the client's was cut off: whether its server is still there a new connection finds out.
     pub(super) is_cut: bool,
@@ -125,7 +126,7 @@ impl Lender<'_> {
             gate.set_idle(self.worker, shelf.len());
         }
         let backend = self.backends.get_mut(slot.key)?;
-        let rested = super::lend::moment(self.start, self.now).saturating_sub(slot.since);
+        let rested = self.moment.saturating_sub(slot.since);
         if !is_fit(backend, &self.live.hosts, rested) {
             self.dead.push(slot.key);
             return None;

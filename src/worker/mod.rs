@@ -129,8 +129,8 @@ pub struct Worker {
     tickets: u64,
     /// The time at the beginning of the turn.
     now: Instant,
-    /// Where shelves count their moments from.
-    start: Instant,
+    /// The same counted from the process's start, as sessions and shelves have it.
+    moment: Duration,
     /// When those who wait for a connection to each host are looked at again.
     grants: Vec<Option<Instant>>,
     /// When connections may be opened for nobody again.
@@ -194,7 +194,7 @@ impl Worker {
             serials: (index as u64) << 48,
             tickets: 0,
             now: Instant::now(),
-            start: started,
+            moment: Duration::ZERO,
             grants: vec![None; hosts],
             warm_after: Instant::now(),
             resting: Vec::new(),
@@ -218,7 +218,7 @@ impl Worker {
     /// Waiting for events failed, which leaves nothing to do.
     pub fn run(&mut self) -> std::io::Result<()> {
         let mut events = Events::with_capacity(1024);
-        self.now = Instant::now();
+        self.look_at_clock();
         self.timers.add(self.now, Timer::Sweep);
         if self.drain.is_some() {
             // It goes on after a panic.
@@ -228,13 +228,12 @@ impl Worker {
             match self.poll.poll(&mut events, self.wait(self.now)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                    self.now = Instant::now();
+                    self.look_at_clock();
                     continue;
                 }
                 Err(error) => return Err(error),
             }
-            // Read once a turn: no deadline is more precise than a turn.
-            self.now = Instant::now();
+            self.look_at_clock();
             // Those that had more to do come first, once.
             for _ in 0..self.again.len() {
                 if let Some(target) = self.again.pop_front() {
@@ -284,16 +283,6 @@ impl Worker {
         self.deferred = VecDeque::new();
         if let Some(load) = self.shared.loads.get(self.index) {
             load.store(0, std::sync::atomic::Ordering::Relaxed);
-        }
-    }
-
-    fn wait(&self, now: Instant) -> Option<Duration> {
-        if !self.again.is_empty() {
-            Some(Duration::ZERO)
-        } else if self.timers.is_empty() {
-            None
-        } else {
-            self.timers.wait(now)
         }
     }
 

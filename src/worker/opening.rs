@@ -191,7 +191,7 @@ impl Worker {
             is_counted: false,
             is_condemned: false,
             epoch: self.live.hosts.get(host).epoch(),
-            expires: self.now + lifetime,
+            expires: self.moment.saturating_add(lifetime),
             made: None,
             known: None,
         });

@@ -34,20 +34,21 @@ impl Worker {
                     let Some(client) = self.clients.get(key) else {
                         break;
                     };
-                    let Some(backend_key) = client.backends[role as usize] else {
+                    let backend = client.backends[role as usize]
+                        .and_then(|backend_key| self.backends.get_mut(backend_key));
+                    let Some(backend) = backend else {
                         continue;
                     };
-                    if !self.may_leave(key, backend_key, access) {
+                    // The last-moment check: a write leaves for its group's primary or not at all.
+                    let host = backend.host;
+                    if access == Access::Write && !self.live.hosts.get(host).leads() {
+                        self.refuse_write(key, host);
                         break;
                     }
                     to_server += range.len();
-                    if let (Some(client), Some(backend)) =
-                        (self.clients.get(key), self.backends.get_mut(backend_key))
-                    {
-                        backend
-                            .conn
-                            .write(client.received.filled().get(range).unwrap_or_default());
-                    }
+                    backend
+                        .conn
+                        .write(client.received.filled().get(range).unwrap_or_default());
                 }
                 Output::ForwardToClient(range) => {
                     to_client += range.len();
@@ -166,6 +167,12 @@ impl Worker {
         }
     }
 
+    #[cold]
+    fn refuse_write(&mut self, client: Key, host: HostId) {
+        self.deferred
+            .push_back(Deferred::WriteRefused { client, host });
+    }
+
     /// The last-moment check: a write leaves for its group's primary or not at all.
     fn may_leave(&mut self, client: Key, backend: Key, access: Access) -> bool {
         let Some(backend) = self.backends.get(backend) else {
@@ -174,14 +181,13 @@ impl Worker {
         if access == Access::Read || self.is_primary(backend.host) {
             return true;
         }
-        self.deferred.push_back(Deferred::WriteRefused {
-            client,
-            host: backend.host,
-        });
+        let host = backend.host;
+        self.refuse_write(client, host);
         false
     }
 
     /// The host of a session's primary connection refuses writes: none is tried there before somebody has looked.
+    #[cold]
     fn doubt_primary(&self, key: Key) {
         let backend = self
             .backend_of(key, Role::Primary)
@@ -205,6 +211,7 @@ impl Worker {
     }
 
     /// Sessions that begin from here on get connections that begin with them, on all workers.
+    #[cold]
     fn retire_connections(&self, key: Key, role: Role) {
         let backend = self
             .backend_of(key, role)
@@ -214,6 +221,7 @@ impl Worker {
         }
     }
 
+    #[cold]
     fn close_backend_of(&mut self, key: Key, role: Role, parting: Parting) {
         let Some(backend_key) = self.backend_of(key, role) else {
             return;
@@ -230,6 +238,7 @@ impl Worker {
         self.drop_backend(backend_key, parting);
     }
 
+    #[cold]
     fn start_client_tls(&mut self, key: Key, consumed: &mut usize) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -252,6 +261,7 @@ impl Worker {
         client.conn.start_tls(session, &rest);
     }
 
+    #[cold]
     fn kill(&mut self, key: Key, id: u32, query_only: bool) {
         let Some(client) = self.clients.get(key) else {
             return;

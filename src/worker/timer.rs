@@ -1,10 +1,11 @@
 //! Deadlines of one worker: a heap with lazy cancelling. An entry for something that is gone or no longer waits is passed
-//! over when it is due. Statements have no entries here, so the heap is no part of the hot path.
+//! over when it is due. Statements have no entries here, so the heap is no part of the hot path. And the look at the clock, once a turn.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
+use super::Worker;
 use super::slots::Key;
 use crate::pool::HostId;
 
@@ -65,6 +66,24 @@ impl Timers {
             self.0.pop().map(|Reverse((_, timer))| timer)
         } else {
             None
+        }
+    }
+}
+
+impl Worker {
+    /// Once a turn: no deadline is more precise than a turn.
+    pub(super) fn look_at_clock(&mut self) {
+        self.now = Instant::now();
+        self.moment = self.now.saturating_duration_since(self.shared.started);
+    }
+
+    pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
+        if !self.again.is_empty() {
+            Some(Duration::ZERO)
+        } else if self.timers.is_empty() {
+            None
+        } else {
+            self.timers.wait(now)
         }
     }
 }
