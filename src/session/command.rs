@@ -3,8 +3,8 @@
 
 use super::area::AreaStep;
 use super::bring::Readiness;
+use super::departure::{Departure, Front};
 use super::locks::LockReply;
-use super::names::Names;
 use super::routing::looks_at_id;
 use super::tracking::Settings;
 use super::{
@@ -14,75 +14,6 @@ use super::{
 use crate::route::{self, Reason};
 use crate::sql::{self, Hint, Kind, Server, Traits};
 use crate::wire::{Command, Header, MAX_PAYLOAD, query_text};
-
-/// How a command leaves.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Departure {
-    pub(super) role: Role,
-    pub(super) access: Access,
-    /// `None` for commands that have no reply.
-    pub(super) expect: Option<Expect>,
-    pub(super) what: What,
-    pub(super) retain: bool,
-    pub(super) may_retry: bool,
-    /// See [`Running::waits`].
-    pub(super) waits: bool,
-    pub(super) keeps_last: bool,
-    /// See [`Running::keeps_area`].
-    pub(super) keeps_area: bool,
-    /// What the statement of the command is called on either side.
-    pub(super) names: Option<Names>,
-    /// Names in the reply are to be those that the client knows.
-    pub(super) dresses: bool,
-}
-
-impl Departure {
-    /// To the primary, as something that may change anything, one packet back.
-    pub(super) fn plain(expect: Expect) -> Self {
-        Self {
-            role: Role::Primary,
-            access: Access::Write,
-            expect: Some(expect),
-            what: What::Plain,
-            retain: false,
-            may_retry: false,
-            waits: false,
-            keeps_last: true,
-            keeps_area: false,
-            names: None,
-            dresses: false,
-        }
-    }
-}
-
-/// The packet at the front of the client's bytes.
-#[derive(Debug)]
-pub(super) struct Front<'a> {
-    /// The client's bytes from this packet's header on.
-    pub(super) bytes: &'a mut [u8],
-    /// Where they start in what the shell handed over.
-    pub(super) at: usize,
-    /// The payload's length; [`MAX_PAYLOAD`] when the packet goes on in another frame.
-    pub(super) len: usize,
-}
-
-impl Front<'_> {
-    /// Length with the header.
-    pub(super) fn total(&self) -> usize {
-        self.len + 4
-    }
-
-    /// The payload as far as it is there.
-    pub(super) fn payload(&self) -> &[u8] {
-        let end = self.total().min(self.bytes.len());
-        self.bytes.get(4..end).unwrap_or_default()
-    }
-
-    /// The whole packet is there.
-    pub(super) fn is_whole(&self) -> bool {
-        self.bytes.len() >= self.total() && self.len < MAX_PAYLOAD
-    }
-}
 
 impl Session {
     /// Looks at the packet at the front; gives the bytes consumed, 0 when it must be shown again.
@@ -256,6 +187,14 @@ impl Session {
         let dialect = self.dialect();
         self.diary.begin(cx, sql, &dialect);
         let statement = sql::classify(sql, &dialect);
+        if self.shares {
+            self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
+        }
+        if let Some(route) = self.plain_route(cx, &statement) {
+            self.last_route = Some((route.role, route.reason));
+            let departure = self.plain_departure(cx, route, 4 + at);
+            return self.depart(cx, &front, departure, out);
+        }
         match statement.kind {
             Kind::ExplainRoute => {
                 self.explain_route(cx, sql, out);
@@ -281,9 +220,6 @@ impl Session {
         }
         let target = self.rule_target();
         let statement = route::hinted(statement, target);
-        if self.shares {
-            self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
-        }
         let leg = match self.leg(cx, sql, &statement) {
             Ok(leg) => leg,
             Err(fault) => return self.refuse_front(front, &fault, out),
@@ -363,6 +299,7 @@ impl Session {
     }
 
     /// Sends another text in place of the client's.
+    #[cold]
     fn depart_with(
         &mut self,
         cx: &mut Cx<'_>,

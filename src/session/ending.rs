@@ -1,7 +1,7 @@
 //! Ends: of a command that is answered instead of being sent, and of a session whose client is gone, or that a shell asks whether it may
 //! end and how it would be told.
 
-use super::command::Front;
+use super::departure::Front;
 use super::hold::Hold;
 use super::{
     Access, Attempt, Fault, InsertId, Link, Output, Outputs, Parting, Phase, Pins, Role, Session,
@@ -73,6 +73,7 @@ impl Session {
     }
 
     /// Answers the command at the front with an error instead of sending it.
+    #[cold]
     pub(super) fn refuse_front(
         &mut self,
         mut front: Front<'_>,
@@ -90,6 +91,7 @@ impl Session {
     }
 
     /// Passes over the command at the front, also over what has not arrived of it.
+    #[cold]
     pub(super) fn skip(&mut self, front: &mut Front<'_>) -> usize {
         let here = front.total().min(front.bytes.len());
         if !front.is_whole() {

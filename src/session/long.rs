@@ -1,6 +1,6 @@
 //! Commands that are not looked at whole: those longer than [`COMMAND_WHOLE_MAX`](super::COMMAND_WHOLE_MAX), and long data.
 
-use super::command::{Departure, Front};
+use super::departure::{Departure, Front};
 use super::prepared::{Named, patch_id};
 use super::stmt::Prepared;
 use super::{Cx, Expect, Fault, Outputs, Role, Session, What};

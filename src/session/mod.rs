@@ -19,6 +19,7 @@ mod bring;
 mod causal;
 mod changed;
 mod command;
+mod departure;
 mod diary;
 mod digests;
 mod dressing;
@@ -42,6 +43,7 @@ mod names;
 mod note;
 mod params;
 mod parts;
+mod plain;
 mod prepared;
 mod rebind;
 mod renew;
@@ -457,12 +459,14 @@ impl Session {
         }
     }
 
+    #[cold]
     fn close(&mut self, out: &mut Outputs) {
         self.on_client_closed(out);
         out.push(Output::CloseClient);
     }
 
     /// Sends an error as the whole reply to the command at the front and goes on.
+    #[cold]
     fn refuse(&mut self, fault: &Fault, seq: u8, out: &mut Outputs) {
         let capabilities = self.capabilities;
         let code = fault.code().0;
@@ -476,6 +480,7 @@ impl Session {
     }
 
     /// Sends an error and ends the session.
+    #[cold]
     fn refuse_and_close(&mut self, fault: &Fault, seq: u8, out: &mut Outputs) {
         self.refuse(fault, seq, out);
         self.close(out);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::known::Conditions;
-use super::{InsertId, Outcome, Outputs, Role, Running, Session, What};
+use super::{Cx, InsertId, Outcome, Outputs, Role, Running, Session, What};
 use crate::sql::{self, Dialect, Kind, Server, Traits};
-use crate::wire::{Capabilities, Status};
+use crate::wire::{Capabilities, PrepareOk, Status};
 
 impl Session {
     /// Something was written, or what was written before has become visible. One that failed may have been.
@@ -34,6 +34,42 @@ impl Session {
                 self.tracked.writes.note_failure();
             }
         }
+    }
+
+    /// A statement is prepared: its reply gets the client's id of it.
+    #[cold]
+    pub(super) fn note_preparation(
+        &mut self,
+        cx: &mut Cx<'_>,
+        role: Role,
+        place: Option<&mut [u8]>,
+        ok: PrepareOk,
+        out: &mut Outputs,
+    ) {
+        let Some(What::Prepare { id, .. }) = self.reply.as_ref().map(|reply| reply.command.what)
+        else {
+            return;
+        };
+        if let Some(place) = place {
+            place.copy_from_slice(&id.to_le_bytes());
+        }
+        let Some(mut prepared) = self.preparing.take() else {
+            return;
+        };
+        prepared.params = ok.params;
+        if prepared.traits.contains(Traits::USER_VAR_WRITE) {
+            // Servers know the variable from the preparation on, and describe it otherwise than an unknown one.
+            let dialect = self.dialect();
+            match &prepared.text {
+                Some(text) => self.state.set_assigned_unknown(&text.sql, &dialect),
+                None => self.state.set_user_variables_unknown(),
+            }
+        }
+        match prepared.text.clone() {
+            Some(text) => self.note_prepared(cx, role, &text, ok.statement_id, out),
+            None => prepared.own = Some(ok.statement_id),
+        }
+        self.statements.insert(id, prepared);
     }
 
     /// The client is told of changed definitions once.

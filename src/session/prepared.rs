@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::bring::Readiness;
 use super::bring::write_command;
-use super::command::{Departure, Front};
+use super::departure::{Departure, Front};
 use super::locks::LockReply;
 use super::names::Names;
 use super::params;

@@ -1,6 +1,6 @@
 //! COM_PING and COM_RESET_CONNECTION: commands that are about the connection, which may be none at the moment.
 
-use super::command::{Departure, Front};
+use super::departure::{Departure, Front};
 use super::{Access, Cx, Expect, InsertId, Outputs, Role, Session, What};
 use crate::sql::Server;
 use crate::wire::Capabilities;

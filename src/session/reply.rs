@@ -3,8 +3,7 @@
 use super::loss::restore_id;
 use super::moved::refuses_writes;
 use super::{
-    Access, Attempt, Beginning, Cx, Output, Outputs, Parting, Reply, Role, Session, TrackEvent,
-    Upload, What,
+    Attempt, Beginning, Cx, Output, Outputs, Parting, Reply, Role, Session, TrackEvent, What,
 };
 use crate::sql::{Kind, Traits};
 use crate::wire::{Capabilities, Header, Status, write_payload};
@@ -65,18 +64,7 @@ impl Session {
             } else if self.reply.as_ref().is_some_and(|reply| reply.role == role) {
                 self.on_reply(cx, rest, at, client, out)
             } else {
-                // Nothing was asked: the server says farewell, or something is wrong. Either way it is over.
-                out.push(Output::CloseBackend {
-                    role,
-                    parting: Parting::Silent,
-                });
-                self.on_backend_lost(
-                    cx,
-                    role,
-                    "the server sent a packet that nothing had asked for",
-                    client,
-                    out,
-                );
+                self.on_unasked(cx, role, client, out);
                 return input.len();
             };
             if step == 0 {
@@ -102,71 +90,52 @@ impl Session {
         let Some(reply) = &mut self.reply else {
             return 0;
         };
+        if let Some(walk) = reply.tracker.whole(rest) {
+            if let Some(lock_reply) = &mut self.lock_reply {
+                lock_reply.note(rest.get(..walk.consumed).unwrap_or_default());
+            }
+            out.push(Output::ForwardToClient(at..at + walk.consumed));
+            if !self.end_plain(cx, out) {
+                self.first_byte_passed(out);
+                self.end_reply(cx, client, out);
+            }
+            return walk.consumed;
+        }
+        self.on_part(cx, rest, at, client, out)
+    }
+
+    /// The same for bytes that are not just a whole reply of the usual kind.
+    #[inline(never)]
+    fn on_part(
+        &mut self,
+        cx: &mut Cx<'_>,
+        rest: &mut [u8],
+        at: usize,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) -> usize {
+        let Some(reply) = &mut self.reply else {
+            return 0;
+        };
         let role = reply.role;
-        let may_retry = reply.command.may_retry;
         if reply.tracker.at_start() {
-            let beginning = match reply.tracker.beginning(rest) {
-                // MySQL has described the rows by then.
-                Beginning::Other if may_retry && role == Role::Replica => error_before_rows(rest)
-                    .map_or(Beginning::Other, |code| Beginning::Error {
-                        code,
-                        in_turn: true,
-                    }),
-                other => other,
-            };
-            match beginning {
+            match reply.tracker.beginning(rest) {
                 Beginning::Unknown => return 0,
-                // Said before the command arrived, or instead of an answer to a read.
-                Beginning::Error { code, in_turn }
-                    if is_going_away(code)
-                        && (may_retry && !KILLED.contains(&code) || !in_turn) =>
-                {
-                    out.push(Output::CloseBackend {
-                        role,
-                        parting: Parting::Silent,
-                    });
-                    self.on_backend_lost(cx, role, "the server is going away", client, out);
-                    return rest.len();
-                }
-                Beginning::Error { code, .. } if self.may_prepare_again(code) => {
-                    self.prepare_again(client, out);
-                    return self.on_sync(cx, rest, client, out);
-                }
-                Beginning::Error { code, .. }
-                    if role == Role::Primary && self.may_wait(code, rest, client) =>
-                {
-                    self.await_primary(client, out);
-                    return self.on_sync(cx, rest, client, out);
-                }
-                Beginning::Error {
-                    code: INTERRUPTED, ..
-                } if may_retry && role == Role::Replica => {
-                    self.attempt.is_interrupted = true;
-                    self.ask_first();
-                    out.push(Output::Cut { role });
-                    out.push(Output::CloseBackend {
-                        role,
-                        parting: Parting::Silent,
-                    });
-                    self.on_backend_lost(cx, role, "the statement was interrupted", client, out);
-                    return rest.len();
-                }
-                Beginning::Error { code, .. }
-                    if may_retry
+                // MySQL has described the rows by then.
+                Beginning::Other => {
+                    if reply.command.may_retry
                         && role == Role::Replica
-                        && REPLICA_ONLY.contains(&code)
-                        && self.may_fall_back(cx) =>
-                {
-                    self.ask_primary_instead(client);
-                    return self.on_sync(cx, rest, client, out);
+                        && let Some(code) = error_before_rows(rest)
+                        && let Some(step) = self.on_refusal(cx, (code, true), rest, client, out)
+                    {
+                        return step;
+                    }
                 }
-                // Whether it still is the primary is looked at, also where the statement is not said again.
-                Beginning::Error { code, .. }
-                    if role == Role::Primary && refuses_writes(code, rest) =>
-                {
-                    out.push(Output::PrimaryIsReadOnly);
+                Beginning::Error { code, in_turn } => {
+                    if let Some(step) = self.on_refusal(cx, (code, in_turn), rest, client, out) {
+                        return step;
+                    }
                 }
-                Beginning::Error { .. } | Beginning::Other => {}
             }
         }
         let Some(reply) = &mut self.reply else {
@@ -200,48 +169,10 @@ impl Session {
                 named = Some((packet, part));
             }
             Some(TrackEvent::Prepared { at: payload, ok }) => {
-                let what = reply.command.what;
-                let dialect = self.dialect();
-                if let What::Prepare { id, .. } = what {
-                    if let Some(place) = rest.get_mut(payload + 1..payload + 5) {
-                        place.copy_from_slice(&id.to_le_bytes());
-                    }
-                    if let Some(mut prepared) = self.preparing.take() {
-                        prepared.params = ok.params;
-                        if prepared.traits.contains(Traits::USER_VAR_WRITE) {
-                            // Servers know the variable from the preparation on, and describe it otherwise than an unknown one.
-                            match &prepared.text {
-                                Some(text) => self.state.set_assigned_unknown(&text.sql, &dialect),
-                                None => self.state.set_user_variables_unknown(),
-                            }
-                        }
-                        match prepared.text.clone() {
-                            Some(text) => {
-                                self.note_prepared(cx, role, &text, ok.statement_id, out);
-                            }
-                            None => prepared.own = Some(ok.statement_id),
-                        }
-                        self.statements.insert(id, prepared);
-                    }
-                }
+                let place = rest.get_mut(payload + 1..payload + 5);
+                self.note_preparation(cx, role, place, ok, out);
             }
-            Some(TrackEvent::LocalInfile) => {
-                // What the client sends now is its file. Retained bytes of the statement must be out of the way first, and what
-                // other statements of the batch do to the session cannot be read in them any more.
-                if self.notes_at_end() {
-                    self.state.set_opaque();
-                    self.state.set_user_variables_unknown();
-                }
-                self.release_command(out);
-                self.upload = Some(Upload {
-                    to: Some(role),
-                    access: Access::Write,
-                    left: 0,
-                    more: false,
-                    seq: 0,
-                    is_file: true,
-                });
-            }
+            Some(TrackEvent::LocalInfile) => self.await_file(role, out),
             Some(TrackEvent::End) | None => {}
         }
         if walk.consumed > 0 {
@@ -257,16 +188,91 @@ impl Session {
             self.first_byte_passed(out);
         }
         if is_over {
-            if self.changes_definitions() || self.tells_of_columns() {
-                cx.texts.definitions_changed();
-            }
-            self.note_told(cx.texts.era());
-            self.note_write(cx.now);
-            self.tell_done(cx, out);
-            self.on_reply_end(client, out);
-            self.note_in_diary(cx.now);
+            self.end_reply(cx, client, out);
         }
         walk.consumed
+    }
+
+    /// The client has the whole reply.
+    #[inline(never)]
+    fn end_reply(&mut self, cx: &mut Cx<'_>, client: &mut [u8], out: &mut Outputs) {
+        if self.changes_definitions() || self.tells_of_columns() {
+            cx.texts.definitions_changed();
+        }
+        self.note_told(cx.texts.era());
+        self.note_write(cx.now);
+        self.tell_done(cx, out);
+        self.on_reply_end(client, out);
+        self.note_in_diary(cx.now);
+    }
+
+    /// Nothing was asked: the server says farewell, or something is wrong. Either way it is over.
+    #[cold]
+    fn on_unasked(&mut self, cx: &mut Cx<'_>, role: Role, client: &mut [u8], out: &mut Outputs) {
+        out.push(Output::CloseBackend {
+            role,
+            parting: Parting::Silent,
+        });
+        self.on_backend_lost(
+            cx,
+            role,
+            "the server sent a packet that nothing had asked for",
+            client,
+            out,
+        );
+    }
+
+    /// The reply begins with an error, of this code, and as the answer to the command or before it. The bytes dealt with; nothing
+    /// when the client is to see it.
+    #[cold]
+    fn on_refusal(
+        &mut self,
+        cx: &mut Cx<'_>,
+        (code, in_turn): (u16, bool),
+        rest: &mut [u8],
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) -> Option<usize> {
+        let reply = self.reply.as_ref()?;
+        let (role, may_retry) = (reply.role, reply.command.may_retry);
+        let is_read = may_retry && role == Role::Replica;
+        // Said before the command arrived, or instead of an answer to a read.
+        if is_going_away(code) && (may_retry && !KILLED.contains(&code) || !in_turn) {
+            out.push(Output::CloseBackend {
+                role,
+                parting: Parting::Silent,
+            });
+            self.on_backend_lost(cx, role, "the server is going away", client, out);
+            return Some(rest.len());
+        }
+        if self.may_prepare_again(code) {
+            self.prepare_again(client, out);
+            return Some(self.on_sync(cx, rest, client, out));
+        }
+        if role == Role::Primary && self.may_wait(code, rest, client) {
+            self.await_primary(client, out);
+            return Some(self.on_sync(cx, rest, client, out));
+        }
+        if is_read && code == INTERRUPTED {
+            self.attempt.is_interrupted = true;
+            self.ask_first();
+            out.push(Output::Cut { role });
+            out.push(Output::CloseBackend {
+                role,
+                parting: Parting::Silent,
+            });
+            self.on_backend_lost(cx, role, "the statement was interrupted", client, out);
+            return Some(rest.len());
+        }
+        if is_read && REPLICA_ONLY.contains(&code) && self.may_fall_back(cx) {
+            self.ask_primary_instead(client);
+            return Some(self.on_sync(cx, rest, client, out));
+        }
+        // Whether it still is the primary is looked at, also where the statement is not said again.
+        if role == Role::Primary && refuses_writes(code, rest) {
+            out.push(Output::PrimaryIsReadOnly);
+        }
+        None
     }
 
     /// The replica refuses a read that the primary may well answer.
@@ -310,7 +316,7 @@ impl Session {
     }
 
     /// The retained bytes are needed when the reply has ended.
-    fn notes_at_end(&self) -> bool {
+    pub(super) fn notes_at_end(&self) -> bool {
         match self.reply.as_ref().map(|reply| reply.command.what) {
             Some(What::Query { traits, .. }) => {
                 traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION)
@@ -320,7 +326,7 @@ impl Session {
         }
     }
 
-    fn release_command(&mut self, out: &mut Outputs) {
+    pub(super) fn release_command(&mut self, out: &mut Outputs) {
         if let Some(reply) = &mut self.reply {
             reply.command.may_retry = false;
             let retained = std::mem::take(&mut reply.command.retained);

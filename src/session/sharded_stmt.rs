@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::command::Front;
+use super::departure::Front;
 use super::params;
 use super::rebind::Values;
 use super::{Cx, Fault, Outputs, Session};

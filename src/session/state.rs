@@ -151,6 +151,11 @@ impl State {
         self.idle_limit
     }
 
+    /// Whether there is anything that the end of a reply takes or gives up.
+    pub(super) fn has_notes(&self) -> bool {
+        self.id_was_set || self.defaults_changed || self.has_executed() || self.has_unresolved()
+    }
+
     /// Whether a statement set LAST_INSERT_ID(), since this was asked last.
     pub(super) fn take_id_was_set(&mut self) -> bool {
         std::mem::take(&mut self.id_was_set)

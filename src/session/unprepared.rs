@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::command::{Departure, Front};
+use super::departure::{Departure, Front};
 use super::hold::close_statement;
 use super::loss::restore_id;
 use super::names::Names;

@@ -2,7 +2,7 @@
 //! refused what Atlas said to it. Connections that are lost once they were there are in `loss`.
 
 use super::{
-    Cx, Failure, Fault, Link, Output, Outputs, READ_ATTEMPTS, Role, Session, command::Front,
+    Cx, Failure, Fault, Link, Output, Outputs, READ_ATTEMPTS, Role, Session, departure::Front,
 };
 use crate::pool::HostId;
 use crate::wire::{ErrPacket, Header};

@@ -1,10 +1,29 @@
 //! Bytes of a client that stream through: the rest of a long command, or a file for LOAD DATA LOCAL.
 
-use super::{Attempt, Fault, Link, Output, Outputs, Parting, Role, Session};
+use super::{Access, Attempt, Fault, Link, Output, Outputs, Parting, Role, Session, Upload};
 use crate::shard::Refused;
 use crate::wire::{Header, MAX_PAYLOAD};
 
 impl Session {
+    /// What the client sends now is its file. Retained bytes of the statement must be out of the way first, and what other
+    /// statements of the batch do to the session cannot be read in them any more.
+    #[cold]
+    pub(super) fn await_file(&mut self, role: Role, out: &mut Outputs) {
+        if self.notes_at_end() {
+            self.state.set_opaque();
+            self.state.set_user_variables_unknown();
+        }
+        self.release_command(out);
+        self.upload = Some(Upload {
+            to: Some(role),
+            access: Access::Write,
+            left: 0,
+            more: false,
+            seq: 0,
+            is_file: true,
+        });
+    }
+
     /// Forwards what there is of a long command or of a file; gives the number of bytes dealt with.
     pub(super) fn upload(&mut self, rest: &[u8], at: usize, out: &mut Outputs) -> usize {
         let Some(upload) = &mut self.upload else {

@@ -166,7 +166,7 @@ impl Worker {
         for (place, listener) in listeners.iter_mut().enumerate() {
             listener.register(poll.registry(), Target::Listener(place).token())?;
         }
-        let (live, started) = (shared.live(), shared.started);
+        let live = shared.live();
         let hosts = live.snapshot.hosts.len();
         let balances = live
             .snapshot

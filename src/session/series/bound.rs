@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::super::command::Front;
+use super::super::departure::Front;
 use super::super::rebind::Values;
 use super::super::sync::Said;
 use super::super::{Access, Cx, Fault, Outputs, Role, Session};

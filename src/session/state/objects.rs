@@ -105,6 +105,10 @@ impl State {
         self.executed.take()
     }
 
+    pub(in crate::session) fn has_executed(&self) -> bool {
+        self.executed.is_some()
+    }
+
     pub(in crate::session) fn set_executed(&mut self, stored: &Stored) {
         self.executed = Some((stored.kind, stored.traits));
     }

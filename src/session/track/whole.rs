@@ -69,7 +69,7 @@ impl<'a> Packets<'a> {
 
 impl Tracker {
     /// The whole walk, if these bytes begin with a whole reply of the kind.
-    pub(super) fn whole(&mut self, bytes: &[u8]) -> Option<Walk> {
+    pub(in crate::session) fn whole(&mut self, bytes: &[u8]) -> Option<Walk> {
         if !(self.at_start && self.expect.is_response() && self.reads_names.is_none()) {
             return None;
         }
