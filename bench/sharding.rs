@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use atlas::shard::{Asked, Placement, Scalar};
+use atlas::shard::{Asked, Numbers, Placement, Scalar};
 use atlas::sql::{Dialect, Server};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -28,6 +28,7 @@ fn sharding(c: &mut Criterion) {
         home: 0,
         here: 0,
         params: &[Scalar::Int(4711)],
+        numbers: Numbers::None,
     };
     let schema = Some(&b"shop"[..]);
     let mut group = c.benchmark_group("sharding");

@@ -6,7 +6,7 @@ use super::RouteArguments;
 use crate::config::{Config, GroupConfig, NoReplica, ReadFrom, RuleTarget, UserConfig};
 use crate::route::{self, Room, Rules, Sent, Verdict, View};
 use crate::session::{Pins, Role};
-use crate::shard::{Asked, Placement, Plan};
+use crate::shard::{Asked, Numbers, Placement, Plan};
 use crate::sql::{self, Dialect, Kind, Server, Statement};
 
 /// The session that the statements are thought to come from.
@@ -123,6 +123,7 @@ impl<'a> Session<'a> {
             home: self.user.map_or(0, |user| user.group),
             here: self.user.map_or(0, |user| user.group),
             params: &[],
+            numbers: Numbers::None,
         };
         self.placement.as_ref()?.plan_text(asked, self.schema)
     }
@@ -143,6 +144,7 @@ impl<'a> Session<'a> {
             Plan::Everywhere(legs) => (legs, "every-group"),
             Plan::Each(legs) => (legs, "every-table"),
             Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
+            Plan::Ids { .. } => (Vec::new(), "with-generated-keys"),
         };
         let group = |at: usize| self.groups.get(at).map_or("", |group| group.name.as_str());
         let mut groups: Vec<&str> = legs.iter().map(|leg| group(leg.group)).collect();

@@ -131,8 +131,8 @@ pub const KEYS: &[Key] = &[
     key("tables.ranges.tables", "1", Yes, "tables in each of these groups"),
     key("tables.ranges.first", "0", Yes, "number of the first physical table"),
     key("tables.hash", r#""mod""#, Yes, "within a range: `mod`, `crc32` or `atlas32`"),
-    key("tables.id.column", "", No, "column that Atlas fills"),
-    key("tables.id.generator", r#""snowflake""#, No, "`snowflake`"),
+    key("tables.id.column", "", Yes, "column that Atlas fills"),
+    key("tables.id.generator", r#""snowflake""#, Yes, "`snowflake`"),
     key("tables.broadcast", r#""allow""#, Yes, "reads that several shards have rows for: `allow`, `deny`; `listed` is as `deny` yet"),
     key("tables.multi_shard_writes", r#""deny""#, Yes, "writes to several shards: `deny` or `xa`"),
 
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(children("server.tls"), ["mode", "cert", "key", "ca"]);
         assert_eq!(children("")[..4], ["server", "admin", "monitor", "pool"]);
         assert_eq!(children("groups.schemas"), ["*"]);
-        assert!(is_ignored("users.labels") && is_ignored("tables.id.column"));
+        assert!(is_ignored("users.labels") && is_ignored("sharding.merge_rows"));
         assert!(
             !is_ignored("pool.breaker") && !is_ignored("server") && !is_ignored("groups.replicas")
         );

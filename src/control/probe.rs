@@ -2,11 +2,13 @@
 //! the server is, and publishes what it learns. Blocking I/O with deadlines: nothing waits for these threads but the start, and
 //! a server that hangs holds up its own thread only. What the answers decide is `pool`'s.
 
+mod chance;
 pub(super) mod connection;
 pub(super) mod globals;
 mod heartbeat;
 mod link;
 mod member;
+mod node;
 mod part;
 mod replication;
 pub(super) mod settings;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use self::chance::random;
 use self::connection::{Connection, Findings, Questions, Target};
 pub(super) use self::member::Views;
 use super::checks::{Checks, publish_offer};
@@ -402,11 +405,13 @@ impl Prober {
             {
                 new.quit(deadline);
             }
+            self.be_a_node(&mut connection, deadline);
             self.keep(connection, &findings);
             return Ok(findings);
         }
         let mut connection = self.connect(&resolved, deadline)?;
         let findings = connection.examine(&questions, deadline)?;
+        self.be_a_node(&mut connection, deadline);
         self.keep(connection, &findings);
         Ok(findings)
     }
@@ -489,12 +494,4 @@ impl Prober {
         host.set_facts(facts);
         publish_offer(&self.checks.shared);
     }
-}
-
-/// Any number: for spreading checks, not for secrets.
-fn random() -> u32 {
-    let mut bytes = [0; 4];
-    // Without random bytes the checks are not spread; nothing else depends on it.
-    let _ = aws_lc_rs::rand::fill(&mut bytes);
-    u32::from_le_bytes(bytes)
 }

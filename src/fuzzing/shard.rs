@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::sql::dialect;
-use crate::shard::{Asked, Placement, Plan, Scalar};
+use crate::shard::{Asked, Numbers, Placement, Plan, Scalar};
 
 const MAP: &str = r#"
     groups = [
@@ -52,6 +52,7 @@ pub fn shard_statement(data: &[u8]) {
             home: 0,
             here: 0,
             params,
+            numbers: Numbers::None,
         };
         let legs = match placement.plan(&shape, asked) {
             Plan::One(leg) => vec![leg],
@@ -61,6 +62,7 @@ pub fn shard_statement(data: &[u8]) {
             | Plan::Everywhere(_)
             | Plan::Each(_)
             | Plan::Columns(_)
+            | Plan::Ids { .. }
             | Plan::Refuse(_) => continue,
         };
         for leg in legs {

@@ -119,8 +119,8 @@ impl Session {
         Ok(())
     }
 
-    /// What begins is an execution of a prepared statement, with these parameters if it has any.
-    pub(super) fn bind_across(&mut self, values: Option<Values>) {
+    /// What begins is an execution of a prepared statement, with these parameters.
+    pub(super) fn bind_across(&mut self, values: Values) {
         if let Some(across) = self.across_mut() {
             across.bound = Some(Bound(values));
         }

@@ -8,7 +8,7 @@ use super::across::Turn;
 use super::known::Known;
 use crate::pool::{HostId, Shape};
 use crate::route::{Reason, Role};
-use crate::shard::Xid;
+use crate::shard::{Refused, Xid};
 use crate::sql::Kind;
 
 /// Whether the bytes that leave may change data. The shell checks it against the host's current role at the last moment.
@@ -57,6 +57,14 @@ pub trait Lend {
     /// it may.
     fn admit(&mut self, _account: usize) -> bool {
         true
+    }
+
+    /// Generates so many keys that follow each other, as the node that this instance is by the primary of a group; gives the first.
+    ///
+    /// # Errors
+    /// None can be generated now.
+    fn ids(&mut self, _count: u32, _group: usize) -> Result<u64, Refused> {
+        Err(Refused::NO_NODE)
     }
 }
 

@@ -178,6 +178,7 @@ impl Session {
             Plan::Everywhere(legs) => (legs, "every-group"),
             Plan::Each(legs) => (legs, "every-table"),
             Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
+            Plan::Ids { .. } => (Vec::new(), "with-generated-keys"),
         };
         let name = |group: usize| {
             let group = cx.snapshot.groups.get(group);

@@ -250,6 +250,8 @@ pub(super) struct Attempt {
     pub(super) asks_first: bool,
     /// The server said that it was interrupted.
     pub(super) is_interrupted: bool,
+    /// The first of the keys that were generated for it.
+    pub(super) ids: Option<std::num::NonZeroU64>,
     /// Its connection was cut while the server goes on: it is not tried again.
     pub(super) cut: bool,
 }

@@ -5,7 +5,11 @@
 use std::ops::Range;
 
 use super::params::places;
+use crate::shard::Given;
 use crate::wire::{Command, Execute, PacketWriter};
+
+/// The type of an id: BIGINT UNSIGNED.
+const ID: [u8; 2] = [8, 0x80];
 
 /// One parameter, or a query attribute behind them.
 #[derive(Debug)]
@@ -58,50 +62,75 @@ impl Values {
         })
     }
 
-    /// Writes an execution of the statement with this number of the server's, with the parameters of these numbers (with all if none are
+    /// Those of a statement without parameters.
+    pub(super) fn none(flags: u8, has_names: bool) -> Self {
+        Self {
+            payload: Box::default(),
+            kinds: Box::default(),
+            entries: Vec::new(),
+            flags,
+            params: 0,
+            has_names,
+        }
+    }
+
+    /// Writes an execution of the statement with this number of the server's, with these parameters (with all of the client's if none are
     /// named), and no cursor; gives their types.
-    pub(super) fn write(&self, out: &mut Vec<u8>, id: u32, some: Option<&[usize]>) -> Vec<u8> {
-        let all: Vec<usize>;
+    pub(super) fn write(&self, out: &mut Vec<u8>, id: u32, some: Option<&[Given]>) -> Vec<u8> {
+        let all: Vec<Given>;
         let chosen = match some {
             Some(some) => some,
             None => {
-                all = (0..self.params).collect();
+                all = (0..self.params).map(Given::Client).collect();
                 &all
             }
         };
-        let attributes = self.entries.get(self.params..).unwrap_or_default().iter();
-        let entries: Vec<&Entry> = chosen
-            .iter()
-            .filter_map(|number| self.entries.get(*number))
-            .chain(attributes)
-            .collect();
+        let attributes = self.entries.get(self.params..).unwrap_or_default();
+        let count = chosen.len() + attributes.len();
         let mut kinds = Vec::new();
-        for entry in &entries {
-            kinds.extend_from_slice(self.kinds.get(entry.kind.clone()).unwrap_or_default());
+        let mut nulls = vec![0_u8; count.div_ceil(8)];
+        let mut values = Vec::new();
+        let given = chosen.iter().map(|given| match given {
+            Given::Client(number) => Err(self.entries.get(*number)),
+            Given::Id(id) => Ok(*id),
+        });
+        let given = given.chain(attributes.iter().map(|entry| Err(Some(entry))));
+        for (at, given) in given.enumerate() {
+            let is_null = match given {
+                Ok(id) => {
+                    kinds.extend_from_slice(&ID);
+                    if self.has_names {
+                        kinds.push(0);
+                    }
+                    values.extend_from_slice(&id.to_le_bytes());
+                    false
+                }
+                Err(Some(entry)) => {
+                    kinds.extend_from_slice(self.kinds.get(entry.kind.clone()).unwrap_or_default());
+                    let value = self.payload.get(entry.value.clone());
+                    values.extend_from_slice(value.unwrap_or_default());
+                    entry.is_null
+                }
+                Err(None) => true,
+            };
+            if let Some(byte) = nulls.get_mut(at / 8) {
+                *byte |= u8::from(is_null) << (at % 8);
+            }
         }
         let mut w = PacketWriter::begin(out, 0);
         w.u8(Command::StmtExecute.code());
         w.u32(id);
         let counted = Execute::PARAMETER_COUNT_AVAILABLE;
-        let is_counted = self.has_names && (!chosen.is_empty() || self.flags & counted != 0);
         w.u8(self.flags & counted);
         w.u32(1);
-        if is_counted {
-            w.lenenc(entries.len() as u64);
+        if self.has_names && (!chosen.is_empty() || self.flags & counted != 0) {
+            w.lenenc(count as u64);
         }
-        if !entries.is_empty() {
-            let mut nulls = vec![0_u8; entries.len().div_ceil(8)];
-            for (at, entry) in entries.iter().enumerate() {
-                if let Some(byte) = nulls.get_mut(at / 8) {
-                    *byte |= u8::from(entry.is_null) << (at % 8);
-                }
-            }
+        if count > 0 {
             w.bytes(&nulls);
             w.u8(1);
             w.bytes(&kinds);
-            for entry in &entries {
-                w.bytes(self.payload.get(entry.value.clone()).unwrap_or_default());
-            }
+            w.bytes(&values);
         }
         w.finish();
         kinds
@@ -125,7 +154,8 @@ mod tests {
 
     fn written(values: &Values, some: Option<&[usize]>) -> Vec<u8> {
         let mut out = Vec::new();
-        values.write(&mut out, 9, some);
+        let some = some.map(|some| some.iter().copied().map(Given::Client).collect::<Vec<_>>());
+        values.write(&mut out, 9, some.as_deref());
         Packets::new(&out)
             .flat_map(|(_, payload)| payload.to_vec())
             .collect()
@@ -152,7 +182,19 @@ mod tests {
             assert_eq!(written(&values, some), wanted, "{some:?}");
         }
         let mut out = Vec::new();
-        assert_eq!(values.write(&mut out, 9, Some(&[0])), b"\x03\0");
+        assert_eq!(
+            values.write(&mut out, 9, Some(&[Given::Client(0)])),
+            b"\x03\0"
+        );
+    }
+
+    #[test]
+    fn an_id_among_them() {
+        let values = values(PLAIN, 3, Capabilities::NONE).unwrap();
+        let mut out = Vec::new();
+        let kinds = values.write(&mut out, 9, Some(&[Given::Id(258), Given::Client(2)]));
+        assert_eq!(kinds, b"\x08\x80\xfd\0");
+        assert!(out.ends_with(b"\0\x01\x08\x80\xfd\0\x02\x01\0\0\0\0\0\0\x02ab"));
     }
 
     #[test]

@@ -66,8 +66,9 @@ impl Session {
             && !statement
                 .traits
                 .intersects(ONE_SERVER.without(Traits::INTO | Traits::EFFECTS));
+        let is_single = parts.len() == 1;
         // To begin a transaction gives table locks up.
-        if !is_whole || self.state.pins().any_of(Pins::LOCKED_TABLES) {
+        if !is_single && (!is_whole || self.state.pins().any_of(Pins::LOCKED_TABLES)) {
             return Err(Fault::Sharded(Refused::ONE_SERVER));
         }
         let (text, d) = (
@@ -78,7 +79,7 @@ impl Session {
         self.series = Some(Box::new(Series {
             parts,
             at: 0,
-            step: Step::Begin,
+            step: if is_single { Step::Part } else { Step::Begin },
             is_own: !self.is_in_transaction(),
             places: None,
             total: Total {
@@ -177,7 +178,11 @@ impl Session {
             self.end_series(out);
             return Ok(true);
         }
-        let goes = if defines { Step::Part } else { Step::Begin };
+        let goes = if defines || series.is_single() {
+            Step::Part
+        } else {
+            Step::Begin
+        };
         if step == goes {
             if !self.go_where(cx, Some(&part), sql, statement, out)? {
                 return Ok(false);
@@ -235,6 +240,7 @@ impl Session {
         let answer = self.dressed_answer(role, answer).into_owned();
         let capabilities = self.capabilities_of(role);
         let warned_dress = self.warned_dress.clone();
+        let ids = self.attempt.ids.map(std::num::NonZeroU64::get);
         let Some(series) = &mut self.series else {
             return;
         };
@@ -254,7 +260,7 @@ impl Session {
             if super::unlisted::OTHER_COLUMNS.contains(&code) {
                 cx.texts.columns.clear();
             }
-            if series.places.is_some() {
+            if series.places.is_some() || series.is_single() {
                 return self.fail_series(cx, &fault, client, out);
             }
             match (series.step, series.failed.take()) {
@@ -295,6 +301,9 @@ impl Session {
                     return;
                 };
                 series.total.add(&ok, rows);
+                if ok.insert_id != 0 && ids == Some(ok.insert_id) {
+                    series.total.generated = ids;
+                }
                 if series.places.is_some() {
                     cx.texts.definitions_changed();
                 }
@@ -393,11 +402,16 @@ impl Session {
 }
 
 impl Series {
+    /// It needs no transaction: it is one statement, of which not all is the client's.
+    fn is_single(&self) -> bool {
+        self.parts.len() == 1 && self.places.is_none()
+    }
+
     fn next_part(&mut self) {
         self.at += 1;
         self.step = if self.at < self.parts.len() {
             Step::Part
-        } else if self.places.is_some() {
+        } else if self.places.is_some() || self.is_single() {
             Step::Done
         } else {
             Step::End

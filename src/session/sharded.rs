@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::hold::Hold;
 use super::{Cx, Fault, Link, Output, Outputs, Parting, Role, Session};
 use crate::route::Pins;
-use crate::shard::{Asked, Leg, Lookout, Placement, Plan, Refused, Scalar};
+use crate::shard::{Asked, Leg, Lookout, Numbers, Placement, Plan, Refused, Scalar};
 use crate::sql::{self, Dialect, Kind, Statement, Traits};
 use crate::wire::Status;
 
@@ -55,6 +55,7 @@ impl Session {
             home: self.account(cx.snapshot).group,
             here: self.group_index(cx.snapshot),
             params,
+            numbers: self.attempt.ids.map_or(Numbers::None, |first| Numbers::Written(first.get())),
         };
         placement.plan_text_with(asked, self.state.schema(), &cx.texts.columns)
     }
@@ -147,7 +148,12 @@ impl Session {
             return Ok(None);
         }
         cx.texts.columns.expire(cx.now);
-        match self.plan(cx, sql, statement, &[]) {
+        let mut plan = self.plan(cx, sql, statement, &[]);
+        if let Some(Plan::Ids { count, group }) = plan {
+            self.take_ids(cx, count, group)?;
+            plan = self.plan(cx, sql, statement, &[]);
+        }
+        match plan {
             None => Ok(None),
             Some(Plan::Scatter { legs, limit }) => {
                 self.begin_scatter(cx, legs, limit, statement)?;
@@ -190,7 +196,24 @@ impl Session {
                 Err(Fault::Sharded(Refused::PARTS))
             }
             Plan::Columns(_) => Err(Fault::Sharded(Refused::UNLISTED)),
+            Plan::Ids { .. } => Err(Fault::Sharded(Refused::IDS)),
         }
+    }
+
+    /// Generates keys for the command at the front, which has them until it is over, however often it is looked at.
+    ///
+    /// # Errors
+    /// None can be generated.
+    pub(super) fn take_ids(
+        &mut self,
+        cx: &mut Cx<'_>,
+        count: usize,
+        group: usize,
+    ) -> Result<(), Fault> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let first = cx.lender.ids(count, group).map_err(Fault::Sharded)?;
+        self.attempt.ids = std::num::NonZeroU64::new(first);
+        Ok(())
     }
 
     /// Whether the command at the front needs more than to be sent to one place.

@@ -9,7 +9,7 @@ use super::departure::Front;
 use super::params;
 use super::rebind::Values;
 use super::{Cx, Fault, Outputs, Session};
-use crate::shard::{Asked, Leg, Placement, Plan, Refused, Scalar, Shape};
+use crate::shard::{Asked, Leg, Numbers, Placement, Plan, Refused, Scalar, Shape};
 use crate::sql::{Dialect, Kind, Statement, Traits};
 use crate::wire::{Capabilities, Execute};
 
@@ -99,6 +99,7 @@ impl Session {
             home: self.account(cx.snapshot).group,
             here: self.group_index(cx.snapshot),
             params: &[],
+            numbers: Numbers::None,
         };
         let leg = placement.any_leg(&shape, asked).map_err(Fault::Sharded)?;
         let logical = Logical {
@@ -131,6 +132,10 @@ impl Session {
         self.dress = None;
         let home = self.account(cx.snapshot).group;
         let here = self.group_index(cx.snapshot);
+        let ids = self
+            .attempt
+            .ids
+            .map_or(Numbers::None, |first| Numbers::Bound(first.get()));
         let capabilities = self.capabilities;
         let Some(statement) = self.statements.get_mut(id) else {
             return Ok(true);
@@ -181,6 +186,7 @@ impl Session {
             home,
             here,
             params: &bound,
+            numbers: ids,
         };
         let placement = placement.clone();
         let with_columns;
@@ -197,6 +203,15 @@ impl Session {
         if let Plan::Columns(table) = plan {
             return self.ask_columns(cx, table, out).map(|()| false);
         }
+        if let Plan::Ids { count, group } = plan {
+            self.take_ids(cx, count, group)?;
+            return self.execute_where(cx, id, front, out);
+        }
+        let plan = match plan {
+            // Its parameters are not those of the client's packet.
+            Plan::One(leg) if leg.params.is_some() => Plan::Parts(vec![leg]),
+            plan => plan,
+        };
         let is_in_parts = matches!(
             plan,
             Plan::Parts(_) | Plan::Across(_) | Plan::Everywhere(_) | Plan::Each(_)
@@ -205,9 +220,12 @@ impl Session {
             let values = execute.as_ref().zip(kinds).and_then(|(execute, kinds)| {
                 Values::new(payload, execute, kinds, statement.params, has_names)
             });
-            if statement.params > 0 && values.is_none() {
-                return Err(Fault::TypesUnknown);
-            }
+            let flags = execute.as_ref().map_or(0, |execute| execute.flags);
+            let values = match values {
+                Some(values) => values,
+                None if statement.params == 0 => Values::none(flags, has_names),
+                None => return Err(Fault::TypesUnknown),
+            };
             let sql = logical.sql.clone();
             let told = execute.and_then(|execute| execute.types);
             if let Some(types) = told.and_then(|range| payload.get(range)) {
@@ -268,7 +286,7 @@ impl Session {
         cx: &mut Cx<'_>,
         parts: Vec<Leg>,
         is_copied: bool,
-        (sql, of, values): (&[u8], &Statement<'_>, Option<Values>),
+        (sql, of, values): (&[u8], &Statement<'_>, Values),
         out: &mut Outputs,
     ) -> Result<(), Fault> {
         self.begin_across(cx, parts, is_copied, sql, of)?;

@@ -377,8 +377,7 @@ impl Session {
             self.login_synced(Some(fault), out);
             return None;
         }
-        if matches!(said, Said::Prepare(_)) && self.series.is_some() {
-            self.part_not_prepared(fault);
+        if matches!(said, Said::Prepare(_)) && self.part_not_prepared(&fault) {
             return Some(answer.len());
         }
         let stays = matches!(said, Said::Prepare(_) | Said::Columns(_));

@@ -110,6 +110,15 @@ impl Placement {
         &self.words
     }
 
+    /// Whether keys are generated that hang on this group's primary.
+    #[must_use]
+    pub fn generates_by(&self, group: usize) -> bool {
+        self.tables.iter().any(|table| {
+            let first = table.shards.first().map(|shard| shard.group);
+            table.id_column.is_some() && first == Some(group)
+        })
+    }
+
     /// The name of a schema on a group's servers.
     #[must_use]
     pub fn schema_on<'a>(&'a self, group: usize, logical: &'a str) -> &'a str {

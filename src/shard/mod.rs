@@ -12,6 +12,7 @@
 //! | `tokens`, `parse` | the tree, behind guards |
 //! | `read`, `lower`, `write`, `describe`, `define`, `names`, `values` | from the tree to the shape |
 //! | `apart`, `parts` | what cannot be asked of several shards, and what can be written in parts |
+//! | `ids`, `fill` | keys that Atlas generates, and where they go in an INSERT |
 //! | `columns` | the columns of tables whose INSERTs do not name them |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
 //! | `dress` | the client's names in what servers answer |
@@ -28,7 +29,9 @@ mod cond;
 mod define;
 mod describe;
 mod dress;
+mod fill;
 mod hash;
+mod ids;
 mod key;
 mod keyset;
 mod lookout;
@@ -55,6 +58,8 @@ pub use columns::Columns;
 pub use compare::{Comparison, Truth};
 pub use cond::{Cond, Operand};
 pub use dress::{Dress, Part, Shows};
+pub use fill::{Fill, Numbers};
+pub use ids::{Ids, Lease, NODES};
 pub use key::{Key, Misfit, Scalar};
 pub use keyset::KeySet;
 pub use lookout::Lookout;
@@ -63,6 +68,7 @@ pub use mention::Words;
 pub use plan::{Asked, Leg, Plan};
 pub use refused::Refused;
 pub use shape::{Act, Fact, Qualifier, Rows, Shape, TableRef};
+pub use splice::Given;
 pub use values::number_of as number;
 pub use xid::{Prepared, Xid, read_log, recovered, title};
 

@@ -1,12 +1,14 @@
 //! From a statement's shape and its parameters to the shards that it needs. The set of shards is never smaller than the truth.
 
+use super::cond::Operand;
 use super::dress::Shows;
+use super::fill::Numbers;
 use super::key::{Key, Misfit, Scalar};
 use super::keyset::KeySet;
 use super::map::{Placement, Table};
 use super::refused::Refused;
 use super::shape::{Act, Rows, Shape};
-use super::splice::{group, splice};
+use super::splice::{Given, group, splice};
 use crate::config::Broadcast;
 use crate::sql::Dialect;
 
@@ -26,8 +28,8 @@ pub struct Leg {
     pub shows: Shows,
     /// The rows of the client's INSERT that it has, where it has not all of them.
     pub rows: Vec<usize>,
-    /// The client's parameters that it has, where it has not all of them.
-    pub params: Option<Vec<usize>>,
+    /// Its parameters, where they are not the client's, all of them.
+    pub params: Option<Vec<Given>>,
 }
 
 /// What becomes of a statement.
@@ -52,6 +54,13 @@ pub enum Plan {
     Each(Vec<Leg>),
     /// The columns of this table are to be asked of a server first.
     Columns(usize),
+    /// So many ids are to be generated first.
+    Ids {
+        /// How many.
+        count: usize,
+        /// The group that says which node this is.
+        group: usize,
+    },
     /// It is not run.
     Refuse(Refused),
 }
@@ -69,6 +78,8 @@ pub struct Asked<'a> {
     pub here: usize,
     /// Values of the parameters.
     pub params: &'a [Scalar],
+    /// Ids for its rows.
+    pub numbers: Numbers,
 }
 
 impl Placement {
@@ -86,6 +97,16 @@ impl Placement {
             }
             return Ok(Plan::One(self.leg(shape, asked.here, &[], asked)?));
         }
+        if let Some(fill) = &shape.fill
+            && shape.act == Act::Insert
+            && asked.numbers == Numbers::None
+        {
+            let table = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
+            return Ok(Plan::Ids {
+                count: fill.rows.len(),
+                group: table.shards.first().map_or(asked.home, |shard| shard.group),
+            });
+        }
         let sets = self.key_sets(shape, asked.params);
         let mut shards: Vec<Vec<usize>> = Vec::with_capacity(sets.len());
         for (named, keys) in shape.refs.iter().zip(&sets) {
@@ -100,7 +121,7 @@ impl Placement {
                 return Ok(Plan::Columns(table));
             }
             Some(rows) => {
-                targets = self.inserted(shape, rows, &shards, asked.params)?;
+                targets = self.inserted(shape, rows, &shards, asked)?;
                 if let Some(first) = shards.first_mut() {
                     first.clone_from(&targets);
                     first.sort_unstable();
@@ -187,18 +208,27 @@ impl Placement {
         shape: &Shape,
         rows: &Rows,
         shards: &[Vec<usize>],
-        params: &[Scalar],
+        asked: Asked<'_>,
     ) -> Result<Vec<usize>, Refused> {
         let table = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
         let key = &table.key;
+        let fill = shape.fill.as_ref().filter(|fill| fill.is_key);
+        let unknown = [Operand::Value(Scalar::Unknown)];
+        let values = match rows {
+            Rows::Values(values) => values.as_slice(),
+            // `SET` without it.
+            Rows::Unknown if fill.is_some() => &unknown,
+            _ => &[],
+        };
         match rows {
-            Rows::Unknown | Rows::Unlisted => Err(Refused::new(format!(
-                "the value of the shard key {key} is known to the server only: write it as a literal or a parameter"
-            ))),
-            Rows::Values(values) => {
+            Rows::Values(_) | Rows::Unknown if !values.is_empty() => {
                 let mut targets = Vec::new();
-                for value in values {
-                    let stored = Key::stored(value.value(params), table.key_type);
+                for (row, value) in values.iter().enumerate() {
+                    let is_filled = fill.is_some_and(|f| matches!(f.rows.get(row), Some(Some(_))));
+                    let id = asked.numbers.of(row).filter(|_| is_filled);
+                    let id = id.map(|id| Scalar::Int(id.into()));
+                    let value = id.as_ref().unwrap_or_else(|| value.value(asked.params));
+                    let stored = Key::stored(value, table.key_type);
                     let stored = stored.map_err(|misfit| Refused::new(why(misfit, key)))?;
                     let shard = table.shard_of(&stored).ok_or_else(|| {
                         Refused::new(format!(
@@ -212,6 +242,10 @@ impl Placement {
                 }
                 Ok(targets)
             }
+            Rows::Values(_) => Ok(Vec::new()),
+            Rows::Unknown | Rows::Unlisted => Err(Refused::new(format!(
+                "the value of the shard key {key} is known to the server only: write it as a literal or a parameter"
+            ))),
             Rows::KeyOf(of) => {
                 let source = self.known(shape.refs.get(*of).map_or(usize::MAX, |r| r.table))?;
                 if !source.is_placed_like(table) {
@@ -298,15 +332,16 @@ impl Placement {
                     .is_some_and(|s| s.name != table.name)
             })
         };
+        let spliced = splice(self, shape, (chosen, group), &rows, asked)?;
         Ok(Leg {
             group,
-            text: splice(self, shape, (chosen, group), &rows, asked.text, asked.d)?,
+            text: spliced.text,
+            params: spliced.params,
             renamed: places
                 .map(|(table, shard)| (table, *shard))
                 .filter(|(table, shard)| is_renamed(*table, *shard))
                 .collect(),
             shows: shape.shows,
-            params: shape.params_of(&rows),
             rows,
         })
     }

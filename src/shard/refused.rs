@@ -76,6 +76,16 @@ impl Refused {
         "INSERT without the names of the columns, of a table whose columns are not known yet: name them",
     ));
 
+    /// No ids can be generated.
+    pub const NO_NODE: Self = Self(Cow::Borrowed(
+        "no key can be generated now: this instance has no node number that the primary of the table's first group confirms, or its clock has stepped back; try again, or give the key",
+    ));
+
+    /// Ids are needed where none are generated.
+    pub const IDS: Self = Self(Cow::Borrowed(
+        "a key is to be generated for it, which is known when it is run only",
+    ));
+
     /// What a query asks belongs to one server.
     pub const ONE_SERVER: Self = Self(Cow::Borrowed(
         "what it asks belongs to one server (a variable that it sets, a lock, a function that is not built in), and its rows are on several shards",

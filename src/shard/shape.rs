@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::cond::{Cond, Operand};
 use super::dress::Shows;
+use super::fill::Fill;
 use super::refused::Refused;
 
 /// What a statement does.
@@ -85,6 +86,7 @@ impl Shape {
             rows: None,
             row_places: Vec::new(),
             params: Vec::new(),
+            fill: None,
             listed: None,
             names_unsharded: false,
             names_global: false,
@@ -115,28 +117,6 @@ impl Shape {
         shape
     }
 
-    /// The parameters of these rows of an INSERT, with those that stand before and behind all rows; nothing where all rows are meant.
-    pub(super) fn params_of(&self, rows: &[usize]) -> Option<Vec<usize>> {
-        let (Some(first), Some(last), false) = (
-            self.row_places.first(),
-            self.row_places.last(),
-            rows.is_empty(),
-        ) else {
-            return None;
-        };
-        let within = |place: &Range<usize>| {
-            let all = self.params.iter().enumerate();
-            let inside = all.filter(|(_, at)| place.contains(at));
-            inside.map(|(number, _)| number).collect::<Vec<_>>()
-        };
-        let mut some = within(&(0..first.start));
-        for row in rows {
-            some.extend(self.row_places.get(*row).map(within).unwrap_or_default());
-        }
-        some.extend(within(&(last.end..usize::MAX)));
-        Some(some)
-    }
-
     /// It is an INSERT that names no columns, of a table whose columns are not known.
     #[must_use]
     pub fn is_unlisted(&self) -> bool {
@@ -161,6 +141,8 @@ pub struct Shape {
     pub row_places: Vec<Range<usize>>,
     /// Where the signs of parameters stand.
     pub params: Vec<usize>,
+    /// Where ids go that Atlas generates.
+    pub fill: Option<Fill>,
     /// Names of columns that are put in there, for who does not write them.
     pub listed: Option<(Range<usize>, Vec<Vec<u8>>)>,
     /// It names a table that is in the account's own group only.

@@ -2,13 +2,32 @@
 
 use std::ops::Range;
 
+use super::fill::{Edit, Numbers};
 use super::map::{Placement, Shard};
+use super::plan::Asked;
 use super::refused::Refused;
 use super::shape::Shape;
 use crate::sql::{self, Dialect};
 
-/// The text of a statement for one shard of each table that it names, all in this group, with these rows of an INSERT if any are given;
-/// nothing when that is the client's own text.
+/// A parameter of a text that was made for a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The client's of this number.
+    Client(usize),
+    /// This id.
+    Id(u64),
+}
+
+/// What is made of a text for a shard.
+#[derive(Debug, Default)]
+pub(super) struct Spliced {
+    /// The text; nothing when it is the client's own.
+    pub(super) text: Option<Vec<u8>>,
+    /// Its parameters; nothing when they are the client's own.
+    pub(super) params: Option<Vec<Given>>,
+}
+
+/// The text of a statement for one shard of each table that it names, all in this group, with these rows of an INSERT if any are given.
 ///
 /// # Errors
 /// A name would have to be rewritten that cannot be.
@@ -17,10 +36,10 @@ pub(super) fn splice(
     shape: &Shape,
     (shards, group): (&[usize], usize),
     rows: &[usize],
-    text: &[u8],
-    d: &Dialect,
-) -> Result<Option<Vec<u8>>, Refused> {
-    let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
+    asked: Asked<'_>,
+) -> Result<Spliced, Refused> {
+    let (text, d) = (asked.text, asked.d);
+    let mut edits: Vec<Edit> = Vec::new();
     for (number, (named, shard)) in shape.refs.iter().zip(shards).enumerate() {
         let Some((table, shard)) = placement
             .tables
@@ -32,7 +51,7 @@ pub(super) fn splice(
         let schema = placement.schema_on(shard.group, &table.schema);
         let is_moved = schema != table.schema;
         if is_moved && let Some(place) = &named.schema {
-            edits.push((place.clone(), quoted(schema, d)?));
+            edits.push((place.clone(), quoted(schema, d)?, None));
         }
         let is_renamed = shard.name != table.name;
         if is_renamed {
@@ -43,14 +62,14 @@ pub(super) fn splice(
                 name.extend_from_slice(b" AS ");
                 name.extend_from_slice(written);
             }
-            edits.push((named.name.clone(), name));
+            edits.push((named.name.clone(), name, None));
         }
         for qualifier in shape.qualifiers.iter().filter(|q| q.of == number) {
             if is_moved && let Some(place) = &qualifier.schema {
-                edits.push((place.clone(), quoted(schema, d)?));
+                edits.push((place.clone(), quoted(schema, d)?, None));
             }
             if is_renamed && !named.may_have_alias && !named.has_alias {
-                edits.push((qualifier.name.clone(), quoted(&shard.name, d)?));
+                edits.push((qualifier.name.clone(), quoted(&shard.name, d)?, None));
             }
         }
     }
@@ -61,46 +80,80 @@ pub(super) fn splice(
             list.extend(quoted_bytes(name, d)?);
         }
         list.push(b')');
-        edits.push((place.clone(), list));
+        edits.push((place.clone(), list, None));
     }
-    if let (Some(first), Some(last), false) = (
-        shape.row_places.first(),
-        shape.row_places.last(),
-        rows.is_empty(),
-    ) {
-        let mut some = Vec::new();
-        for row in rows {
-            if !some.is_empty() {
-                some.extend_from_slice(b", ");
-            }
-            let place = shape.row_places.get(*row).cloned();
-            some.extend_from_slice(place.and_then(|place| text.get(place)).unwrap_or_default());
-        }
-        edits.push((first.start..last.end, some));
+    let cut = cuts(shape, rows);
+    let is_cut = |place: &Range<usize>| {
+        cut.iter()
+            .any(|(gone, _, _)| gone.start <= place.start && place.end <= gone.end && gone != place)
+    };
+    if let Some(fill) = shape
+        .fill
+        .as_ref()
+        .filter(|_| asked.numbers != Numbers::None)
+    {
+        let mut filled = fill.edits(asked.numbers, &quoted(&fill.column, d)?);
+        filled.retain(|(place, _, _)| !is_cut(place));
+        edits.extend(filled);
     }
+    let has_own = shape.fill.is_some() && matches!(asked.numbers, Numbers::Bound(_));
+    edits.extend(cut);
     for (schema, place) in &shape.globals {
         let there = placement.schema_on(group, schema);
         if there != schema {
-            edits.push((place.clone(), quoted(there, d)?));
+            edits.push((place.clone(), quoted(there, d)?, None));
         }
     }
     if edits.is_empty() {
-        return Ok(None);
+        return Ok(Spliced::default());
     }
-    edits.sort_by_key(|(place, _)| place.start);
+    edits.sort_by_key(|(place, _, _)| place.start);
     edits.dedup();
     let mut out = Vec::with_capacity(text.len() + 64 * edits.len());
+    let mut params = Vec::new();
+    let mut signs = shape.params.iter().enumerate().peekable();
     let mut at = 0;
-    for (place, name) in edits {
+    for (place, name, id) in edits {
         let Some(kept) = text.get(at..place.start) else {
             return Err(Refused::new("two of its names stand in one place"));
         };
         out.extend_from_slice(kept);
         out.extend_from_slice(&name);
         at = place.end;
+        while let Some((number, sign)) = signs.next_if(|(_, sign)| **sign < place.end) {
+            if *sign < place.start {
+                params.push(Given::Client(number));
+            }
+        }
+        params.extend(id.map(Given::Id));
     }
     out.extend_from_slice(text.get(at..).unwrap_or_default());
-    Ok(Some(out))
+    params.extend(signs.map(|(number, _)| Given::Client(number)));
+    Ok(Spliced {
+        text: Some(out),
+        params: (has_own || !rows.is_empty()).then_some(params),
+    })
+}
+
+/// What is taken out of an INSERT so that these of its rows are left; nothing where none are named.
+fn cuts(shape: &Shape, rows: &[usize]) -> Vec<Edit> {
+    let place = |row: usize| shape.row_places.get(row);
+    let (Some(first), Some(last)) = (shape.row_places.first(), shape.row_places.last()) else {
+        return Vec::new();
+    };
+    let kept: Vec<&Range<usize>> = rows.iter().filter_map(|row| place(*row)).collect();
+    let (Some(head), Some(tail)) = (kept.first(), kept.last()) else {
+        return Vec::new();
+    };
+    let mut cuts = vec![(first.start..head.start, Vec::new(), None)];
+    for pair in kept.windows(2) {
+        if let [one, next] = pair {
+            cuts.push((one.end..next.start, b", ".to_vec(), None));
+        }
+    }
+    cuts.push((tail.end..last.end, Vec::new(), None));
+    cuts.retain(|(place, _, _)| !place.is_empty());
+    cuts
 }
 
 fn quoted(name: &str, d: &Dialect) -> Result<Vec<u8>, Refused> {

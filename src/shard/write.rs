@@ -8,6 +8,8 @@ use sqlparser::ast::{
 };
 
 use super::columns::TableColumns;
+use super::cond::Operand;
+use super::key::Scalar;
 use super::names::{Scope, find, idents, name_bytes};
 use super::read::{Reader, refuse, walk};
 use super::refused::Refused;
@@ -111,27 +113,27 @@ impl Reader<'_> {
         }
         let key = self.key_name(of);
         self.shape.rows = Some(if insert.assignments.is_empty() {
-            let mut columns = insert.columns.iter();
-            let is_key = |column: &ObjectName| {
+            let last = |column: &ObjectName| {
                 let parts = idents(column).unwrap_or_default();
-                parts
-                    .last()
-                    .is_some_and(|c| name_bytes(c).eq_ignore_ascii_case(key.as_bytes()))
+                parts.last().map_or_else(Vec::new, |c| name_bytes(c))
             };
-            let unlisted = insert.columns.is_empty().then(|| self.columns_of(of));
-            let names = unlisted.flatten().map(|columns| columns.names().to_vec());
-            let place = match unlisted {
-                Some(None) => None,
-                Some(Some(columns)) => Some((columns.place_of(&key), columns.len())),
-                None => Some((columns.position(is_key), insert.columns.len())),
+            let unlisted = insert.columns.is_empty();
+            let names: Option<Vec<Vec<u8>>> = if unlisted {
+                self.columns_of(of).map(|columns| columns.names().to_vec())
+            } else {
+                Some(insert.columns.iter().map(last).collect())
             };
-            match place {
+            match names {
                 None => Rows::Unlisted,
-                Some((None, _)) => {
-                    return refuse(format!("the row has no value for the shard key {key}"));
-                }
-                Some((Some(at), count)) => {
-                    if let Some(names) = names {
+                Some(names) => {
+                    self.fill_rows(insert, of, &names)?;
+                    let is_key = |name: &Vec<u8>| name.eq_ignore_ascii_case(key.as_bytes());
+                    let at = names.iter().position(is_key);
+                    if at.is_none() && !self.shape.fill.as_ref().is_some_and(|fill| fill.is_key) {
+                        return refuse(format!("the row has no value for the shard key {key}"));
+                    }
+                    let count = names.len();
+                    if unlisted {
                         self.shape.listed = self.list_place(of).map(|place| (place, names));
                     }
                     self.rows(insert, at, count)?
@@ -151,10 +153,14 @@ impl Reader<'_> {
                     found = Some(self.one(&assignment.value));
                 }
             }
-            let Some(rows) = found else {
-                return refuse(format!("the row has no value for the shard key {key}"));
-            };
-            rows
+            self.fill_set(insert, of);
+            match found {
+                Some(rows) => rows,
+                None if self.shape.fill.as_ref().is_some_and(|fill| fill.is_key) => Rows::Unknown,
+                None => {
+                    return refuse(format!("the row has no value for the shard key {key}"));
+                }
+            }
         });
         if insert.returning.is_some() {
             self.obstacle("RETURNING from several physical tables");
@@ -206,7 +212,8 @@ impl Reader<'_> {
         operand(value, self.text, self.d).map_or(Rows::Unknown, |value| Rows::Values(vec![value]))
     }
 
-    fn rows(&mut self, insert: &Insert, at: usize, count: usize) -> Result<Rows, Refused> {
+    /// `at` is the place of the shard key, where the rows have it.
+    fn rows(&mut self, insert: &Insert, at: Option<usize>, count: usize) -> Result<Rows, Refused> {
         let Some(source) = &insert.source else {
             return refuse("the row has no value for the shard key");
         };
@@ -222,18 +229,18 @@ impl Reader<'_> {
                     if row.len() != count {
                         return refuse("a row has more or fewer values than there are columns");
                     }
-                    match row
-                        .get(at)
-                        .and_then(|value| operand(value, self.text, self.d))
-                    {
-                        Some(value) => keys.push(value),
-                        None => return Ok(Rows::Unknown),
-                    }
+                    let value = at.and_then(|at| row.get(at));
+                    // What is not known is refused when its place is asked for, where no id is put there.
+                    keys.push(
+                        value
+                            .and_then(|value| operand(value, self.text, self.d))
+                            .unwrap_or(Operand::Value(Scalar::Unknown)),
+                    );
                 }
                 Ok(Rows::Values(keys))
             }
             SetExpr::Select(_) => {
-                self.inserted = Some(at);
+                self.inserted = at;
                 // Said again when the query has been read.
                 Ok(Rows::Unknown)
             }

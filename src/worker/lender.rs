@@ -9,6 +9,7 @@ use super::slots::{Key, Slots};
 use crate::pool::{HostId, Hosts, Shape, Shelf, Slot};
 use crate::route::{Balance, Candidate};
 use crate::session::{Ask, Known, Lend, Role};
+use crate::shard::Refused;
 
 /// A connection that was idle for longer may have been closed by its server without this being noticed yet.
 const FRESH: Duration = Duration::from_millis(500);
@@ -69,6 +70,10 @@ impl Lend for Lender<'_> {
             self.chosen = Some(host);
         }
         None
+    }
+
+    fn ids(&mut self, count: u32, group: usize) -> Result<u64, Refused> {
+        self.live.nodes.take(group, count)
     }
 
     fn admit(&mut self, account: usize) -> bool {

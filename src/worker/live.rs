@@ -1,6 +1,8 @@
 //! What is in force: the snapshot, and beside it what every one of its hosts and groups has of state and of keys to TLS. Control
 //! publishes a new one whole; each worker takes it up between two turns. No decisions.
 
+mod nodes;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +12,8 @@ use super::tls::{BackendTls, ServerTls};
 use crate::config::HostAddress;
 use crate::pool::{HostId, Hosts};
 use crate::snapshot::Snapshot;
+
+pub use nodes::Nodes;
 
 /// See the module's words.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub struct Live {
     pub clients: Vec<Arc<AtomicUsize>>,
     /// TLS towards clients and servers.
     pub tls: Arc<Tls>,
+    /// Who this process is where keys are generated. The same object for the process's life.
+    pub nodes: Arc<Nodes>,
 }
 
 /// TLS on both sides.
@@ -40,7 +46,8 @@ impl Live {
     #[must_use]
     pub fn new(snapshot: Snapshot, tls: Tls, workers: usize) -> Self {
         let tls = Arc::new(tls);
-        let live = Self::grown(snapshot, tls, &Hosts::default(), &[], &[], workers);
+        let nodes = Arc::default();
+        let live = Self::grown(snapshot, (tls, nodes), &Hosts::default(), &[], &[], workers);
         for host in live.present() {
             live.hosts.get(host).set_leads(live.snapshot.leads(host));
         }
@@ -51,12 +58,13 @@ impl Live {
     #[must_use]
     pub fn next(&self, snapshot: Snapshot, tls: Arc<Tls>, workers: usize) -> Self {
         let clients = &self.clients;
-        Self::grown(snapshot, tls, &self.hosts, &self.gates, clients, workers)
+        let kept = (tls, self.nodes.clone());
+        Self::grown(snapshot, kept, &self.hosts, &self.gates, clients, workers)
     }
 
     fn grown(
         snapshot: Snapshot,
-        tls: Arc<Tls>,
+        (tls, nodes): (Arc<Tls>, Arc<Nodes>),
         hosts: &Hosts,
         gates: &[Arc<Gate>],
         clients: &[Arc<AtomicUsize>],
@@ -77,6 +85,7 @@ impl Live {
             gates,
             clients,
             tls,
+            nodes,
         }
     }
 

@@ -62,7 +62,7 @@ pub use drain::Manner;
 pub use gate::{Gate, Who};
 pub use lend::Moving;
 pub use listener::Listener;
-pub use live::{Live, Tls};
+pub use live::{Live, Nodes, Tls};
 pub use mailbox::{Killed, Kinds, Mailbox, Message, Question, Sessions, Ties, mailbox};
 pub use meter::{CLASSES, Classes, Counts, Meter};
 pub use notices::{Notice, Notices};

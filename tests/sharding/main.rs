@@ -6,6 +6,7 @@ mod common;
 mod conversions;
 mod definitions;
 mod globals;
+mod ids;
 mod inserts;
 mod kill;
 mod long;

@@ -4,7 +4,7 @@
 use crate::admin::{Refusal, Table};
 use crate::config::{NoReplica, ReadFrom};
 use crate::route::{self, Pins, Reason, Role, Room, Sent, Verdict, View};
-use crate::shard::{self, Asked, Plan};
+use crate::shard::{self, Asked, Numbers, Plan};
 use crate::snapshot::Account;
 use crate::sql::{self, Dialect, Kind};
 use crate::worker::{Live, Shared};
@@ -141,6 +141,7 @@ fn plan(
         home: account.group,
         here: account.group,
         params: &[],
+        numbers: Numbers::None,
     };
     // The parser's depth needs more room than a thread of this port has.
     let planned = std::thread::scope(|scope| {
@@ -182,6 +183,7 @@ fn explain_plan<'g>(
         Plan::Everywhere(legs) => (legs, "every-group"),
         Plan::Each(legs) => (legs, "every-table"),
         Plan::Columns(_) => (Vec::new(), "by-the-columns-that-a-server-tells"),
+        Plan::Ids { .. } => (Vec::new(), "with-generated-keys"),
     };
     say("route", "sharded".to_owned());
     say("role", role.to_owned());

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Fault;
 use super::link::{self, Link};
+use super::node::Held;
 use super::{heartbeat, part, replication};
 use crate::config::{BackendTlsMode, HostAddress, MonitorConfig};
 use crate::pool::{Beat, Replication, ServerFacts, Sight};
@@ -41,6 +42,8 @@ pub(in crate::control) struct Connection {
     is_group_hidden: bool,
     /// It was told the time zone for heartbeats.
     is_zone_set: bool,
+    /// The node that it makes this instance.
+    pub(super) node: Option<Held>,
 }
 
 /// What a server answers to a statement.
@@ -140,6 +143,7 @@ impl Connection {
                         is_known: false,
                         is_group_hidden: false,
                         is_zone_set: false,
+                        node: None,
                     });
                 }
                 Step::Failed(Failure::Refused { code, message, .. }) => {

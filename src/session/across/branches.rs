@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::super::bring::{write_command, write_query};
 use super::super::rebind::Values;
-use super::super::series::bound::write_plain;
 use super::super::series::total::Total;
 use super::super::{Expect, Fault, Output, Outputs, Tracker};
 use super::Turn;
@@ -40,9 +39,9 @@ pub(super) enum Step {
     Over,
 }
 
-/// The parameters of an execution; nothing of a statement that has none.
+/// The parameters of an execution.
 #[derive(Debug)]
-pub(super) struct Bound(pub(super) Option<Values>);
+pub(super) struct Bound(pub(super) Values);
 
 #[derive(Debug)]
 pub(super) struct Branch {
@@ -126,10 +125,7 @@ impl Across {
             Some(Bound(values)) if step == Step::Part => {
                 let part = self.parts.get(branch.at);
                 let some = part.and_then(|part| part.params.as_deref());
-                match values {
-                    Some(values) => drop(values.write(&mut out.arena, branch.prepared, some)),
-                    None => write_plain(&mut out.arena, branch.prepared),
-                }
+                values.write(&mut out.arena, branch.prepared, some);
             }
             _ => write_query(&mut out.arena, capabilities, text),
         }

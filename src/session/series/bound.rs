@@ -8,7 +8,6 @@ use super::super::rebind::Values;
 use super::super::sync::Said;
 use super::super::{Access, Cx, Fault, Outputs, Role, Session};
 use super::{Leg, Statement, Step};
-use crate::wire::{Command, PacketWriter};
 
 /// A prepared statement that is executed in parts.
 #[derive(Debug)]
@@ -17,13 +16,12 @@ pub(super) struct Bound {
     id: u32,
     /// Its text, for parts that have no other.
     sql: Box<[u8]>,
-    /// Nothing where it has no parameters.
-    values: Option<Values>,
+    values: Values,
 }
 
 impl Session {
     /// What begins is an execution of this statement.
-    pub(in super::super) fn bind_series(&mut self, id: u32, sql: &[u8], values: Option<Values>) {
+    pub(in super::super) fn bind_series(&mut self, id: u32, sql: &[u8], values: Values) {
         if let Some(series) = &mut self.series {
             series.bound = Some(Bound {
                 id,
@@ -93,9 +91,10 @@ impl Session {
             .and_then(|series| series.bound.as_ref());
         let mut kinds = Vec::new();
         out.backend(role, Access::Write, |buffer| {
-            match bound.and_then(|bound| bound.values.as_ref()) {
-                Some(values) => kinds = values.write(buffer, server_id, part.params.as_deref()),
-                None => write_plain(buffer, server_id),
+            if let Some(bound) = bound {
+                kinds = bound
+                    .values
+                    .write(buffer, server_id, part.params.as_deref());
             }
         });
         let text = self.statements.get_mut(id).and_then(|s| s.text.clone());
@@ -108,21 +107,14 @@ impl Session {
         self.start_sync(role, [Said::Part].into());
     }
 
-    /// A part's text cannot be prepared: what was done before is undone.
-    pub(in super::super) fn part_not_prepared(&mut self, fault: Fault) {
-        if let Some(series) = &mut self.series {
-            series.failed = Some(fault);
-            series.step = Step::Undo;
-        }
+    /// A part's text cannot be prepared: what was done before is undone. False where there is nothing to undo.
+    pub(in super::super) fn part_not_prepared(&mut self, fault: &Fault) -> bool {
+        let series = self.series.as_mut().filter(|series| !series.is_single());
+        let Some(series) = series else {
+            return false;
+        };
+        series.failed = Some(fault.clone());
+        series.step = Step::Undo;
+        true
     }
-}
-
-/// COM_STMT_EXECUTE of a statement without parameters.
-pub(in super::super) fn write_plain(out: &mut Vec<u8>, id: u32) {
-    let mut w = PacketWriter::begin(out, 0);
-    w.u8(Command::StmtExecute.code());
-    w.u32(id);
-    w.u8(0);
-    w.u32(1);
-    w.finish();
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{D, placement};
-use crate::shard::{Asked, Dress, Part, Plan, Shows};
+use crate::shard::{Asked, Dress, Numbers, Part, Plan, Shows};
 use crate::wire::{Capabilities, ColumnDef, ErrPacket, Header, PacketWriter, TextRow};
 
 const CAPS: Capabilities = Capabilities::PROTOCOL_41;
@@ -17,6 +17,7 @@ fn dress(sql: &str) -> Option<Dress> {
         home: 0,
         here: 0,
         params: &[],
+        numbers: Numbers::None,
     };
     match placement.plan_text(asked, Some(b"t1")) {
         Some(Plan::One(leg)) => Dress::new(&placement, &leg),

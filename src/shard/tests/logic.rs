@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::super::{Asked, Plan, Scalar};
+use super::super::{Asked, Numbers, Plan, Scalar};
 use super::{D, placement};
 
 /// A value to compare with, as it is written, and what it is.
@@ -306,7 +306,7 @@ proptest! {
                     }
                 }
             }
-            let asked = Asked { text: sql.as_bytes(), d: &D, home: 0, here: 0, params: &params };
+            let asked = Asked { text: sql.as_bytes(), d: &D, home: 0, here: 0, params: &params, numbers: Numbers::None };
             let plan = placement.plan(&shape, asked);
             prop_assert!(!matches!(plan, Plan::Refuse(_)), "{sql}: {plan:?}");
         }

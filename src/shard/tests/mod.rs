@@ -3,13 +3,14 @@
 mod define;
 mod dress;
 mod goes;
+mod ids;
 mod logic;
 mod lookout;
 mod parts;
 mod refuses;
 mod texts;
 
-use super::{Asked, Placement, Plan, Scalar};
+use super::{Asked, Numbers, Placement, Plan, Scalar};
 use crate::sql::{Dialect, Server};
 
 const MAP: &str = r#"
@@ -61,7 +62,11 @@ const MAP: &str = r#"
 "#;
 
 fn placement() -> Placement {
-    let config = crate::config::load(MAP, "f", &|_| None).unwrap();
+    placement_of(MAP)
+}
+
+fn placement_of(map: &str) -> Placement {
+    let config = crate::config::load(map, "f", &|_| None).unwrap();
     Placement::new(&config, &[0, 1, 2]).unwrap()
 }
 
@@ -74,6 +79,7 @@ fn plan_with(placement: &Placement, sql: &str, params: &[Scalar]) -> Option<Plan
         home: 0,
         here: 0,
         params,
+        numbers: Numbers::None,
     };
     placement.plan_text(asked, Some(b"t1"))
 }
@@ -113,6 +119,7 @@ fn goes_with(placement: &Placement, sql: &str, params: &[Scalar]) -> String {
             format!("each ({})", legs.join(", "))
         }
         Some(Plan::Columns(table)) => format!("columns of {table}"),
+        Some(Plan::Ids { count, group }) => format!("{count} ids of {group}"),
         Some(Plan::Refuse(refused)) => refused.reason().to_owned(),
     }
 }

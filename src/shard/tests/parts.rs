@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{D, check, placement};
-use crate::shard::{Asked, Columns, Plan};
+use crate::shard::{Asked, Columns, Numbers, Plan};
 
 #[test]
 fn writes_are_divided_by_tables() {
@@ -78,6 +78,7 @@ fn columns_that_are_not_named_are_those_of_the_table() {
             home: 0,
             here: 0,
             params: &[],
+            numbers: Numbers::None,
         };
         match placement.plan_text_with(asked, Some(b"t1"), columns) {
             Some(Plan::One(leg)) => super::in_words(&leg),
