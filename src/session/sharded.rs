@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::hold::Hold;
 use super::{Cx, Fault, Link, Output, Outputs, Parting, Role, Session};
 use crate::route::Pins;
-use crate::shard::{Asked, Leg, Lookout, Numbers, Placement, Plan, Refused, Scalar};
+use crate::shard::{Asked, Leg, Lookout, Numbers, Placement, Plan, Refused};
 use crate::sql::{self, Dialect, Kind, Statement, Traits};
 use crate::wire::Status;
 
@@ -26,38 +26,55 @@ pub(super) fn there<'n>(
 
 impl Session {
     /// What becomes of a text that names a sharded table; nothing for any other.
-    pub(super) fn plan(
-        &self,
-        cx: &Cx<'_>,
-        sql: &[u8],
-        statement: &Statement<'_>,
-        params: &[Scalar],
-    ) -> Option<Plan> {
+    pub(super) fn plan(&self, cx: &Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Option<Plan> {
         let placement = cx.snapshot.placement.as_ref()?;
         if !placement.words().occur_in(sql) {
             return None;
         }
-        self.plan_named(cx, sql, statement.kind, params)
+        let d = self.dialect();
+        match self.named_by(cx, sql, statement.kind, &d) {
+            Ok(None) => None,
+            Err(Fault::Sharded(refused)) => Some(Plan::Refuse(refused)),
+            Err(_) => None,
+            Ok(Some(placement)) => {
+                let asked = self.asked(cx, sql, &d);
+                placement.plan_text_with(asked, self.state.schema(), &cx.texts.columns)
+            }
+        }
     }
 
-    /// The same for a text in which such a name stands somewhere.
-    #[cold]
-    fn plan_named(&self, cx: &Cx<'_>, sql: &[u8], kind: Kind, params: &[Scalar]) -> Option<Plan> {
+    /// The same for a text that is to be run: what comes again is not parsed again.
+    fn plan_again(&self, cx: &mut Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Option<Plan> {
+        let placement = cx.snapshot.placement.as_ref()?;
+        if self.diary.is_leg || !placement.words().occur_in(sql) {
+            return None;
+        }
+        if !matches!(statement.kind, Kind::Read | Kind::Write) || self.state.is_schema_unknown() {
+            return self.plan(cx, sql, statement);
+        }
         let d = self.dialect();
-        let placement = match self.named_by(cx, sql, kind, &d) {
-            Ok(placement) => placement?,
-            Err(Fault::Sharded(refused)) => return Some(Plan::Refuse(refused)),
-            Err(_) => return None,
-        };
-        let asked = Asked {
-            text: sql,
-            d: &d,
+        // It is not known whether `"x"` is a name or a string.
+        if self.state.ansi_quotes().is_none() && sql.contains(&b'"') {
+            return self.plan(cx, sql, statement);
+        }
+        let asked = self.asked(cx, sql, &d);
+        let texts = &mut *cx.texts;
+        let schema = self.state.schema();
+        texts.shapes.plan(placement, asked, schema, &texts.columns)
+    }
+
+    fn asked<'a>(&self, cx: &Cx<'_>, text: &'a [u8], d: &'a Dialect) -> Asked<'a> {
+        Asked {
+            text,
+            d,
             home: self.account(cx.snapshot).group,
             here: self.group_index(cx.snapshot),
-            params,
-            numbers: self.attempt.ids.map_or(Numbers::None, |first| Numbers::Written(first.get())),
-        };
-        placement.plan_text_with(asked, self.state.schema(), &cx.texts.columns)
+            params: &[],
+            numbers: self
+                .attempt
+                .ids
+                .map_or(Numbers::None, |first| Numbers::Written(first.get())),
+        }
     }
 
     /// The map by which a text is to be read; nothing if it names none of its tables.
@@ -148,10 +165,10 @@ impl Session {
             return Ok(None);
         }
         cx.texts.columns.expire(cx.now);
-        let mut plan = self.plan(cx, sql, statement, &[]);
+        let mut plan = self.plan_again(cx, sql, statement);
         if let Some(Plan::Ids { count, group }) = plan {
             self.take_ids(cx, count, group)?;
-            plan = self.plan(cx, sql, statement, &[]);
+            plan = self.plan_again(cx, sql, statement);
         }
         match plan {
             None => Ok(None),

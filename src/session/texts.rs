@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use super::digests::Digests;
 use super::history::History;
 use crate::route::Room;
-use crate::shard::Columns;
+use crate::shard::{Columns, Shapes};
 
 /// A text as it is prepared: what it means hangs on the session's state at that moment (schema, sql_mode, character set).
 #[derive(Debug)]
@@ -46,6 +46,8 @@ pub struct Texts {
     pub(super) digests: Digests,
     /// Columns of sharded tables.
     pub(super) columns: Columns,
+    /// Statements about them that come again.
+    pub(super) shapes: Shapes,
     /// Room for what rules look at.
     room: Room,
     /// The run whose decisions about transactions over several groups can be written down.

@@ -15,6 +15,7 @@
 //! | `ids`, `fill` | keys that Atlas generates, and where they go in an INSERT |
 //! | `columns` | the columns of tables whose INSERTs do not name them |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
+//! | `shapes` | shapes of texts that come again with other literals |
 //! | `dress` | the client's names in what servers answer |
 //! | `refused` | why it is not run |
 //!
@@ -45,6 +46,7 @@ mod plan;
 mod read;
 mod refused;
 mod shape;
+mod shapes;
 mod splice;
 mod tokens;
 mod values;
@@ -68,6 +70,7 @@ pub use mention::Words;
 pub use plan::{Asked, Leg, Plan};
 pub use refused::Refused;
 pub use shape::{Act, Fact, Qualifier, Rows, Shape, TableRef};
+pub use shapes::Shapes;
 pub use splice::Given;
 pub use values::number_of as number;
 pub use xid::{Prepared, Xid, read_log, recovered, title};

@@ -117,6 +117,38 @@ impl Shape {
         shape
     }
 
+    /// Shows all places in the text that it has.
+    pub(super) fn each_place(&mut self, show: &mut dyn FnMut(&mut usize)) {
+        let named = self.refs.iter_mut().flat_map(|of| {
+            let schema = of.schema.as_mut();
+            std::iter::once(&mut of.name).chain(schema)
+        });
+        let qualifiers = self.qualifiers.iter_mut().flat_map(|of| {
+            let schema = of.schema.as_mut();
+            std::iter::once(&mut of.name).chain(schema)
+        });
+        let globals = self.globals.iter_mut().map(|(_, place)| place);
+        let listed = self.listed.iter_mut().map(|(place, _)| place);
+        let rows = self.row_places.iter_mut();
+        for place in named
+            .chain(qualifiers)
+            .chain(globals)
+            .chain(listed)
+            .chain(rows)
+        {
+            show(&mut place.start);
+            show(&mut place.end);
+        }
+        self.params.iter_mut().for_each(&mut *show);
+        if let Some(fill) = &mut self.fill {
+            fill.list.iter_mut().for_each(&mut *show);
+            for place in fill.rows.iter_mut().flatten() {
+                show(&mut place.start);
+                show(&mut place.end);
+            }
+        }
+    }
+
     /// It is an INSERT that names no columns, of a table whose columns are not known.
     #[must_use]
     pub fn is_unlisted(&self) -> bool {

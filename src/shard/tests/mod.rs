@@ -8,6 +8,7 @@ mod logic;
 mod lookout;
 mod parts;
 mod refuses;
+mod shapes;
 mod texts;
 
 use super::{Asked, Numbers, Placement, Plan, Scalar};

@@ -1,0 +1,144 @@
+//! Statements that come again: what is kept of them says what reading them says.
+
+use std::sync::Arc;
+
+use super::{D, placement};
+use crate::shard::{Asked, Columns, Numbers, Plan, Shapes};
+
+/// By a shape that was kept where there is one, and by the text.
+fn both(
+    shapes: &mut Shapes,
+    placement: &Arc<crate::shard::Placement>,
+    sql: &str,
+) -> [Option<Plan>; 2] {
+    let asked = Asked {
+        text: sql.as_bytes(),
+        d: &D,
+        home: 0,
+        here: 0,
+        params: &[],
+        numbers: Numbers::Written(70),
+    };
+    let columns = Columns::default();
+    [
+        shapes.plan(placement, asked, Some(b"t1"), &columns),
+        placement.plan_text_with(asked, Some(b"t1"), &columns),
+    ]
+}
+
+#[test]
+fn what_is_kept_says_what_the_text_says() {
+    let placement = Arc::new(placement());
+    let mut shapes = Shapes::default();
+    for sql in [
+        "SELECT * FROM ord WHERE uid = {}",
+        "SELECT ord.amt, 'x{}' FROM t1.ord WHERE ord.uid = {} AND amt > {} LIMIT {}",
+        "SELECT 1000000, log.x FROM t1.log WHERE log.id = {} AND x IN ({}, '{}', {}.5)",
+        "SELECT * FROM log WHERE id = '{}'",
+        "SELECT * FROM log WHERE id BETWEEN {} AND {}",
+        "SELECT * FROM log WHERE id = -{}",
+        "SELECT * FROM log WHERE id = {} + 1",
+        "SELECT * FROM log WHERE id IN ({}, {}) /* {} */",
+        "SELECT * FROM `sk-list` WHERE k = 'a{}'",
+        "SELECT * FROM `sk-list` WHERE k = 'it''s {}'",
+        "SELECT * FROM `sk-list` WHERE k = 'a' '{}'",
+        "SELECT * FROM `sk-list` WHERE k = x'3{}'",
+        "SELECT * FROM ord WHERE uid = 0x3{}",
+        "SELECT * FROM day WHERE d = '2024-01-0{}'",
+        "SELECT * FROM day WHERE d = DATE '2024-01-0{}'",
+        "SELECT * FROM ord WHERE uid = {} AND 1 = {}",
+        "SELECT CAST({} AS DECIMAL(10, {})) FROM ord WHERE uid = {}",
+        "SELECT uid AS 'n{}' FROM ord WHERE uid = {}",
+        "SELECT COUNT(*) FROM ord WHERE amt = {}",
+        "SELECT * FROM quiet WHERE amt = {}",
+        "SELECT x FROM other WHERE ord = {}",
+        "SELECT * FROM ord o JOIN zone ON zone.id = {} WHERE o.uid = {}",
+        "INSERT INTO ord (amt, uid) VALUES ({}, {})",
+        "INSERT INTO log (id, x) VALUES ({}, '({}'), ({}, ')') ON DUPLICATE KEY UPDATE log.x = {}",
+        "INSERT INTO ord VALUES ({}, {})",
+        "UPDATE log SET x = 'longer than {} before' WHERE id = {}",
+        "DELETE FROM log WHERE log.id = {} AND log.x = {}",
+    ] {
+        // Numbers of different lengths, so that places move.
+        for number in [
+            4,
+            5,
+            6,
+            9,
+            4,
+            13,
+            1004,
+            99_999,
+            0,
+            7,
+            4_611_686_018_427_387_904_u64,
+        ] {
+            let sql = sql.replace("{}", &number.to_string());
+            let [kept, read] = both(&mut shapes, &placement, &sql);
+            assert_eq!(kept, read, "{sql}");
+        }
+    }
+}
+
+#[test]
+fn another_map_and_another_way_of_reading_are_others() {
+    let (one, two) = (Arc::new(placement()), Arc::new(placement()));
+    let mut shapes = Shapes::default();
+    for placement in [&one, &one, &one, &two, &two, &two, &one] {
+        let [kept, read] = both(&mut shapes, placement, "SELECT * FROM ord WHERE uid = 1");
+        assert_eq!(kept, read);
+    }
+    let text = br"SELECT * FROM `sk-list` WHERE k = '\\' OR k = ' OR 1 = 1 OR k = \''";
+    for no_backslash_escapes in [false, false, false, true, true, true, false] {
+        let d = crate::sql::Dialect {
+            no_backslash_escapes,
+            ..D
+        };
+        let asked = Asked {
+            text,
+            d: &d,
+            home: 0,
+            here: 0,
+            params: &[],
+            numbers: Numbers::None,
+        };
+        let columns = Columns::default();
+        let kept = shapes.plan(&one, asked, Some(b"t1"), &columns);
+        let read = one.plan_text_with(asked, Some(b"t1"), &columns);
+        assert_eq!(kept, read);
+    }
+    // In another schema it names no sharded table.
+    let asked = Asked {
+        text: b"SELECT * FROM ord WHERE uid = 1",
+        d: &D,
+        home: 0,
+        here: 0,
+        params: &[],
+        numbers: Numbers::None,
+    };
+    for schema in [
+        Some(&b"t2"[..]),
+        None,
+        Some(b"t1"),
+        Some(b"t2"),
+        None,
+        Some(b"t1"),
+    ] {
+        let kept = shapes.plan(&one, asked, schema, &Columns::default());
+        assert_eq!(kept.is_some(), schema == Some(b"t1"));
+    }
+}
+
+#[test]
+fn what_is_kept_has_a_bound() {
+    let placement = Arc::new(placement());
+    let mut shapes = Shapes::default();
+    for number in 0..5000 {
+        let sql = format!("SELECT c{number} FROM ord WHERE uid = {number}");
+        for _ in 0..2 {
+            let [kept, read] = both(&mut shapes, &placement, &sql);
+            assert_eq!(kept, read);
+        }
+        assert!(shapes.len() <= 1025, "{}", shapes.len());
+    }
+}
