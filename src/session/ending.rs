@@ -85,6 +85,10 @@ impl Session {
         self.attempt = Attempt::default();
         let reported = self.end_pieces(fault);
         let fault = reported.as_ref().unwrap_or(fault);
+        if front.len == MAX_PAYLOAD {
+            self.refuse_behind(fault);
+            return consumed;
+        }
         self.refuse(fault, 1, out);
         self.give_back(out);
         consumed

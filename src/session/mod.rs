@@ -200,11 +200,11 @@ pub struct Session {
     /// The command at the front is a write in parts.
     series: Option<Box<series::Series>>,
     /// The columns of this table are needed for it.
-    unlisted: Option<u32>,
+    unlisted: Option<std::num::NonZeroU32>,
     /// Looks for names in the rest of a long statement.
     lookout: Option<Box<Lookout>>,
-    /// It has seen one; whether the session ends with the refusal.
-    seen_late: Option<bool>,
+    /// What the client is told when it has sent the rest of a command that is not run.
+    late: Option<Box<upload::Late>>,
     /// Names in the reply to the command at the front that are not the client's.
     dress: Option<Box<Dress>>,
     /// The same for what SHOW WARNINGS tells of the statement before.
@@ -291,7 +291,7 @@ impl Session {
             series: None,
             unlisted: None,
             lookout: None,
-            seen_late: None,
+            late: None,
             dress: None,
             warned_dress: None,
             legs: None,

@@ -3,6 +3,7 @@
 //! A session's connections are in one group at a time. It goes to another by giving them back, which costs nothing where nothing ties
 //! them to it; a transaction that has done something, temporary tables, locks keep it where it is.
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use super::hold::Hold;
@@ -193,7 +194,8 @@ impl Session {
                 Ok(None)
             }
             Some(Plan::Columns(table)) if !statement.traits.contains(Traits::DIAGNOSTICS) => {
-                self.unlisted = u32::try_from(table).ok();
+                // Counted from 1.
+                self.unlisted = u32::try_from(table + 1).ok().and_then(NonZeroU32::new);
                 Ok(None)
             }
             Some(plan) => self.one(plan).map(Some),
@@ -229,7 +231,7 @@ impl Session {
     ) -> Result<(), Fault> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let first = cx.lender.ids(count, group).map_err(Fault::Sharded)?;
-        self.attempt.ids = std::num::NonZeroU64::new(first);
+        self.attempt.ids = NonZeroU64::new(first);
         Ok(())
     }
 
@@ -253,7 +255,7 @@ impl Session {
         out: &mut Outputs,
     ) -> Result<bool, Fault> {
         if let Some(table) = self.unlisted.take() {
-            let table = usize::try_from(table).unwrap_or(usize::MAX);
+            let table = usize::try_from(table.get() - 1).unwrap_or(usize::MAX);
             return self.ask_columns(cx, table, out).map(|()| false);
         }
         if self.across().is_some() {

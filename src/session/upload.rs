@@ -4,6 +4,14 @@ use super::{Access, Attempt, Fault, Link, Output, Outputs, Parting, Role, Sessio
 use crate::shard::Refused;
 use crate::wire::{Header, MAX_PAYLOAD};
 
+/// A refusal that waits for the end of the client's command.
+#[derive(Debug)]
+pub(super) struct Late {
+    fault: Fault,
+    /// The session ends with it.
+    ends: bool,
+}
+
 impl Session {
     /// What the client sends now is its file. Retained bytes of the statement must be out of the way first, and what other
     /// statements of the batch do to the session cannot be read in them any more.
@@ -80,8 +88,8 @@ impl Session {
         }
         if done && let Some(upload) = self.upload.take() {
             self.lookout = None;
-            if let Some(ends) = self.seen_late.take() {
-                self.refuse_late(upload.seq.wrapping_add(1), ends, out);
+            if let Some(late) = self.late.take() {
+                self.refuse_late(upload.seq.wrapping_add(1), &late, out);
                 return end;
             }
             // What the server says from here on follows the client's last packet.
@@ -98,7 +106,10 @@ impl Session {
     /// A sharded table may be named in a statement that is on its way to a server: it is not sent to its end, without which the server
     /// does nothing. The client is told when it has sent it.
     fn stop_upload(&mut self, role: Role, out: &mut Outputs) {
-        self.seen_late = Some(self.is_bound());
+        self.late = Some(Box::new(Late {
+            fault: Fault::Sharded(Refused::LONG),
+            ends: self.is_bound(),
+        }));
         out.push(Output::CloseBackend {
             role,
             parting: Parting::Silent,
@@ -109,14 +120,22 @@ impl Session {
         self.preparing = None;
     }
 
-    fn refuse_late(&mut self, seq: u8, ends: bool, out: &mut Outputs) {
+    fn refuse_late(&mut self, seq: u8, late: &Late, out: &mut Outputs) {
         self.attempt = Attempt::default();
-        let fault = Fault::Sharded(Refused::LONG);
-        if ends {
+        if late.ends {
             // With the connection went what the client had there.
-            return self.refuse_and_close(&fault, seq, out);
+            return self.refuse_and_close(&late.fault, seq, out);
         }
-        self.refuse(&fault, seq, out);
+        self.refuse(&late.fault, seq, out);
         self.give_back(out);
+    }
+
+    /// Answers a command of several packets, of which the first is at the front and passed over, when all of it has come: the answer's
+    /// number follows that of the last.
+    pub(super) fn refuse_behind(&mut self, fault: &Fault) {
+        self.late = Some(Box::new(Late {
+            fault: fault.clone(),
+            ends: false,
+        }));
     }
 }
