@@ -105,14 +105,10 @@ impl Cond {
 }
 
 fn all(truths: impl IntoIterator<Item = Truth>) -> Truth {
-    let mut yes = KeySet::ALL;
-    let mut no = Vec::new();
-    for truth in truths {
-        yes = yes.intersection(&truth.yes);
-        no.push(truth.no);
-    }
+    let sets = truths.into_iter().map(|truth| (truth.yes, truth.no));
+    let (yes, no): (Vec<KeySet>, Vec<KeySet>) = sets.unzip();
     Truth {
-        yes,
+        yes: KeySet::intersection_of(yes),
         no: KeySet::union_of(no),
     }
 }

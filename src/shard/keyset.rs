@@ -138,6 +138,18 @@ impl KeySet {
     }
 
     /// What is in one of them.
+    /// What is in all of them. Two and two, since a list of many values has as many sets, each as large as what was met before.
+    pub(super) fn intersection_of(mut sets: Vec<Self>) -> Self {
+        while sets.len() > 1 {
+            let meet = |pair: &[Self]| match pair {
+                [one, other] => one.intersection(other),
+                rest => rest.first().cloned().unwrap_or(Self::ALL),
+            };
+            sets = sets.chunks(2).map(meet).collect();
+        }
+        sets.pop().unwrap_or(Self::ALL)
+    }
+
     pub(super) fn union_of(sets: impl IntoIterator<Item = Self>) -> Self {
         let (mut null, mut all) = (false, false);
         let mut every_span = Vec::new();
