@@ -137,7 +137,6 @@ impl KeySet {
         Self::union_of([self.clone(), other.clone()])
     }
 
-    /// What is in one of them.
     /// What is in all of them. Two and two, since a list of many values has as many sets, each as large as what was met before.
     pub(super) fn intersection_of(mut sets: Vec<Self>) -> Self {
         while sets.len() > 1 {
@@ -150,6 +149,7 @@ impl KeySet {
         sets.pop().unwrap_or(Self::ALL)
     }
 
+    /// What is in one of them.
     pub(super) fn union_of(sets: impl IntoIterator<Item = Self>) -> Self {
         let (mut null, mut all) = (false, false);
         let mut every_span = Vec::new();
