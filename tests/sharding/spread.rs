@@ -150,6 +150,8 @@ fn nobody_waits_in_a_circle() {
         for id in 0..8 {
             setup.ok(&format!("INSERT INTO log (id, s) VALUES ({id}, 'row')"));
         }
+        // Other sessions' reads go to replicas.
+        bed.wait_replicas();
         std::thread::scope(|scope| {
             for n in 0..6 {
                 let stage = &stage;
