@@ -390,4 +390,4 @@ fn seq_behind(len: usize) -> u8 {
     u8::try_from((len / 0xff_ff_ff + 1) % 256).expect("small")
 }
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
