@@ -45,14 +45,13 @@ struct Group {
 }
 
 impl Recovery {
-    /// Whether it is time to look.
-    pub(super) fn is_due(&self, shared: &Shared, folder: &Path, is_in_use: bool) -> bool {
-        let Some(since) = self.looked.map(|at| at.elapsed()) else {
-            return true;
-        };
-        if since >= LATER {
+    /// Whether it is time to look. Where nothing writes to several groups, and nothing has, servers are asked nothing.
+    pub(super) fn is_due(&mut self, shared: &Shared, folder: &Path, is_in_use: bool) -> bool {
+        let since = self.looked.map(|at| at.elapsed());
+        let Some(since) = since.filter(|since| *since < LATER) else {
+            self.looked = Some(Instant::now());
             return is_in_use || journal::has_others(folder, shared.decisions.run());
-        }
+        };
         let is_busy = self.busy_until.is_some_and(|until| Instant::now() < until);
         since >= SOON && (is_busy || !shared.decisions.left().is_empty())
     }
