@@ -92,10 +92,6 @@ impl Worker {
         known
     }
 
-    pub(super) fn is_primary(&self, host: HostId) -> bool {
-        self.live.hosts.get(host).leads()
-    }
-
     /// A server connection's turn.
     pub(super) fn work_backend(&mut self, key: Key) {
         let Some(backend) = self.backends.get_mut(key) else {

@@ -3,7 +3,7 @@
 use super::backend::Purpose;
 use super::client::{Client, Farewell};
 use super::slots::Key;
-use super::{Deferred, Killed, Message, Worker};
+use super::{Deferred, Killed, Live, Message, Worker};
 use crate::config::Topology;
 use crate::pool::HostId;
 use crate::session::{Access, Output, Parting, Role, Session, worker_of};
@@ -39,9 +39,8 @@ impl Worker {
                     let Some(backend) = backend else {
                         continue;
                     };
-                    // The last-moment check: a write leaves for its group's primary or not at all.
                     let host = backend.host;
-                    if access == Access::Write && !self.live.hosts.get(host).leads() {
+                    if !may_have(&self.live, host, access) {
                         self.refuse_write(key, host);
                         break;
                     }
@@ -173,15 +172,15 @@ impl Worker {
             .push_back(Deferred::WriteRefused { client, host });
     }
 
-    /// The last-moment check: a write leaves for its group's primary or not at all.
+    /// Whether what is about to be sent may leave on this connection; a write that may not is refused.
     fn may_leave(&mut self, client: Key, backend: Key, access: Access) -> bool {
         let Some(backend) = self.backends.get(backend) else {
             return true;
         };
-        if access == Access::Read || self.is_primary(backend.host) {
+        let host = backend.host;
+        if may_have(&self.live, host, access) {
             return true;
         }
-        let host = backend.host;
         self.refuse_write(client, host);
         false
     }
@@ -292,4 +291,9 @@ impl Worker {
             });
         }
     }
+}
+
+/// The last-moment check: a write leaves for its group's primary or not at all.
+fn may_have(live: &Live, host: HostId, access: Access) -> bool {
+    access == Access::Read || live.hosts.get(host).leads()
 }
