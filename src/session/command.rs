@@ -191,6 +191,10 @@ impl Session {
             self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
         }
         if let Some(route) = self.plain_route(cx, &statement) {
+            debug_assert!(
+                self.is_ordinary(cx, sql, &statement, route),
+                "the short way goes where the ordinary one goes: {route:?}"
+            );
             self.last_route = Some((route.role, route.reason));
             let departure = self.plain_departure(cx, route, 4 + at);
             return self.depart(cx, &front, departure, out);

@@ -58,6 +58,19 @@ impl Session {
         Some(Route { role, reason })
     }
 
+    /// Whether the ordinary way comes to the same: looked at wherever debug assertions are, so by all tests and the simulation.
+    pub(super) fn is_ordinary(
+        &self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+        route: Route,
+    ) -> bool {
+        let mut ordinary = self.decide(cx, sql, statement);
+        let settled = self.settle(cx, &mut ordinary, statement.kind, statement.traits);
+        settled.is_ok() && ordinary == route
+    }
+
     /// How such a read leaves. Its text begins `at` so many bytes behind the packet's head.
     #[inline]
     pub(super) fn plain_departure(&self, cx: &Cx<'_>, route: Route, at: usize) -> Departure {
