@@ -28,6 +28,8 @@ pub enum Manner {
 pub(super) struct Drain {
     /// A session ends when its client has said nothing for so long.
     quiet: Duration,
+    /// A log-in has so long for each of its steps.
+    log_in_quiet: Duration,
     /// From then on sessions end directly behind a reply.
     patient_until: Instant,
     /// Everything ends.
@@ -38,8 +40,6 @@ pub(super) struct Drain {
 
 /// Sessions are looked at so often.
 const TICK: Duration = Duration::from_millis(25);
-/// A log-in has so long for each of its steps, whoever waits for the end.
-const LOG_IN_QUIET: Duration = Duration::from_secs(1);
 /// Clients that were told have so long to hear it, when they are all that is left.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Turns of accepting for who waits in a listener's queue when it is closed.
@@ -47,15 +47,19 @@ const LAST_ACCEPTS: usize = 64;
 
 impl Drain {
     fn new(manner: Manner, timeout: Duration, now: Instant) -> Self {
-        let (quiet, patience) = match manner {
+        const SECOND: Duration = Duration::from_secs(1);
+        let (quiet, log_in_quiet, patience) = match manner {
             Manner::Stop => (
                 Duration::from_millis(100),
-                (timeout / 2).min(Duration::from_secs(1)),
+                SECOND,
+                (timeout / 2).min(SECOND),
             ),
-            Manner::HandOver => (Duration::from_secs(1), timeout / 4 * 3),
+            // A log-in has the time that it always has: its own deadline ends it.
+            Manner::HandOver => (SECOND, Duration::MAX, timeout / 4 * 3),
         };
         Self {
             quiet,
+            log_in_quiet,
             patient_until: now + patience,
             end: now + timeout,
             empty_since: None,
@@ -66,6 +70,7 @@ impl Drain {
     fn and(self, other: Self) -> Self {
         Self {
             quiet: self.quiet.min(other.quiet),
+            log_in_quiet: self.log_in_quiet.min(other.log_in_quiet),
             patient_until: self.patient_until.min(other.patient_until),
             end: self.end.min(other.end),
             empty_since: self.empty_since,
@@ -152,7 +157,7 @@ impl Worker {
             Some(drain) if session.is_logged_in() => {
                 quiet >= drain.quiet || self.now >= drain.patient_until || client.is_dismissed
             }
-            Some(drain) => quiet >= drain.quiet.max(LOG_IN_QUIET),
+            Some(drain) => quiet >= drain.log_in_quiet,
         };
         // Bytes that have arrived and were not read yet are a command.
         if is_time && client.conn.is_alive() {

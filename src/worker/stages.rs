@@ -32,8 +32,9 @@ pub(super) const STAGE_NAMES: [(Stage, &str); STAGES] = [
     (Stage::Relay, "relay"),
 ];
 
-/// One turn in so many is measured.
-const TURNS: u32 = 32;
+/// One turn in so many is measured. A prime: where one client asks and waits, turns for it and for its server alternate, and every
+/// second one would show one side alone.
+const TURNS: u32 = 31;
 
 impl Worker {
     /// A turn of the loop begins; whether it is measured.
