@@ -40,7 +40,7 @@ impl Bed {
         let database = Database::start(&folder, port, Placement::default(), threads, options.rows)?;
         let core = options.is_pinned.then_some(options.core);
         if let Some(core) = core {
-            machine::pin_session(database.sid(), core);
+            machine::pin_session(database.sid(), options.server_core.unwrap_or(core));
         }
         let listen = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let place = || {

@@ -84,16 +84,38 @@ impl Database {
     /// # Errors
     /// When it cannot be asked.
     pub(crate) fn connections(&self) -> Result<u64> {
+        Ok(self.status("Threads_connected")?.saturating_sub(1))
+    }
+
+    /// The most connections that the server had at a time since it was last told to forget, with those that asked.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub(crate) fn most_connections(&self) -> Result<u64> {
+        self.status("Max_used_connections")
+    }
+
+    /// Counts the most connections from here on.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub(crate) fn forget_most_connections(&self) -> Result<()> {
+        let tell = || self.control("mysql")?.query("FLUSH STATUS");
+        tell()
+            .map(drop)
+            .map_err(|e| Error::Failed(format!("tell the server: {e}")))
+    }
+
+    fn status(&self, name: &str) -> Result<u64> {
         let ask = || -> Result<Vec<String>, ClientError> {
             let mut c = self.control("mysql")?;
-            Ok(c.query("SHOW GLOBAL STATUS LIKE 'Threads_connected'")?
+            Ok(c.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'"))?
                 .first_row())
         };
         let row = ask().map_err(|e| Error::Failed(format!("ask the server: {e}")))?;
-        let count: Option<u64> = row.get(1).and_then(|v| v.parse().ok());
-        count
-            .map(|n| n.saturating_sub(1))
-            .ok_or_else(|| Error::Failed("the server tells no Threads_connected".into()))
+        row.get(1)
+            .and_then(|v| v.parse().ok())
+            .ok_or_else(|| Error::Failed(format!("the server tells no {name}")))
     }
 
     fn control(&self, schema: &str) -> Result<Connection, ClientError> {

@@ -2,7 +2,7 @@
 //! and how to read the figures.
 //!
 //! ```text
-//! cpu latency conn idle bulk syscalls    the measurements, one file each
+//! cpu latency conn idle bulk syscalls crowd  the measurements, one file each
 //! client sysbench                        what makes the load
 //! bed targets database network awake     what is set up for it
 //! relay delay                            programs of our own that take part
@@ -16,6 +16,7 @@ mod bulk;
 mod client;
 mod conn;
 mod cpu;
+mod crowd;
 mod database;
 mod delay;
 mod error;
@@ -86,6 +87,7 @@ fn run(options: &Options) -> Result<()> {
         Measure::Idle => idle::run(options),
         Measure::Bulk => bulk::run(options),
         Measure::Syscalls => syscalls::run(options),
+        Measure::Crowd => crowd::run(options),
     };
     if result.is_ok() {
         eprintln!("samples: {}", options.json.display());

@@ -21,6 +21,7 @@ pub(crate) enum Measure {
     Idle,
     Bulk,
     Syscalls,
+    Crowd,
 }
 
 impl Measure {
@@ -32,6 +33,7 @@ impl Measure {
             Self::Idle => "idle",
             Self::Bulk => "bulk",
             Self::Syscalls => "syscalls",
+            Self::Crowd => "crowd",
         }
     }
 
@@ -43,6 +45,7 @@ impl Measure {
             Self::Idle,
             Self::Bulk,
             Self::Syscalls,
+            Self::Crowd,
         ]
         .into_iter()
         .find(|m| m.name() == name)
@@ -135,6 +138,10 @@ pub(crate) struct Options {
     pub(crate) mib: u64,
     pub(crate) slow_mb_per_second: u64,
     pub(crate) statements: usize,
+    /// Where the server runs, if not where everything else does.
+    pub(crate) server_core: Option<usize>,
+    /// How many connections Atlas may open to the server; `None` is as many as there are clients.
+    pub(crate) server_connections: Option<usize>,
 }
 
 impl Options {
@@ -147,8 +154,15 @@ impl Options {
             atlas: None,
             json: PathBuf::from(format!("loadtest-{}.jsonl", measure.name())),
             core: 0,
-            is_pinned: matches!(measure, Measure::Cpu | Measure::Latency | Measure::Syscalls),
-            secs: if measure == Measure::Latency { 15 } else { 3 },
+            is_pinned: matches!(
+                measure,
+                Measure::Cpu | Measure::Latency | Measure::Syscalls | Measure::Crowd
+            ),
+            secs: match measure {
+                Measure::Latency => 15,
+                Measure::Crowd => 8,
+                _ => 3,
+            },
             rounds: if measure == Measure::Conn { 2 } else { 3 },
             threads: if measure == Measure::Cpu {
                 vec![1, 8, 64]
@@ -168,11 +182,17 @@ impl Options {
             rate: None,
             windows: 20,
             block: 1,
-            clients: 10_000,
+            clients: if measure == Measure::Crowd {
+                1000
+            } else {
+                10_000
+            },
             is_login_only: false,
             mib: 1024,
             slow_mb_per_second: 64,
             statements: 2000,
+            server_core: (measure == Measure::Crowd).then_some(1),
+            server_connections: (measure == Measure::Crowd).then_some(50),
         };
         if !is_quick {
             return full;
@@ -184,9 +204,10 @@ impl Options {
             threads: vec![if measure == Measure::Latency { 1 } else { 8 }],
             kinds: point,
             rows: 10_000,
-            clients: 1000,
+            clients: if measure == Measure::Crowd { 100 } else { 1000 },
             mib: 32,
             statements: 500,
+            server_connections: full.server_connections.map(|_| 8),
             ..full
         }
     }
@@ -263,6 +284,14 @@ pub(crate) fn parse(arguments: &[std::ffi::OsString]) -> Result<Request> {
             Long("windows") => o.windows = at_least(2, parser.value()?.parse()?, "--windows")?,
             Long("block") => o.block = at_least(1, parser.value()?.parse()?, "--block")?,
             Long("clients") => o.clients = at_least(1, parser.value()?.parse()?, "--clients")?,
+            Long("server-core") => o.server_core = Some(parser.value()?.parse()?),
+            Long("server-connections") => {
+                o.server_connections = Some(at_least(
+                    1,
+                    parser.value()?.parse()?,
+                    "--server-connections",
+                )?)
+            }
             Long("login-only") => o.is_login_only = true,
             Long("mib") => o.mib = at_least(1, parser.value()?.parse()?, "--mib")?,
             Long("slow-mb") => {
@@ -339,6 +368,7 @@ Commands:
     idle       resident memory per idle client
     bulk       a large result to a fast and to a slow reader: MB/s, first row, peak memory
     syscalls   system calls of the proxy per statement (needs strace)
+    crowd      many clients on few server connections: QPS beside the same clients connected directly
 
 Options of all commands:
     --quick                a smoke test of a few seconds: direct, relay, and Atlas where it is built
@@ -348,8 +378,8 @@ Options of all commands:
     --atlas FILE           the atlas binary (default: beside this program)
     --json FILE            where to write one JSON line per sample (default: loadtest-COMMAND.jsonl)
     --core N               the core that everything is pinned to (default 0)
-    --pin, --no-pin        pin client, proxy and server to that core (default: cpu, latency, syscalls yes; conn, bulk no)
-    --secs N               length of one sample (default 3; latency 15)
+    --pin, --no-pin        pin client, proxy and server to that core (default: cpu, latency, syscalls, crowd yes; others no)
+    --secs N               length of one sample (default 3; latency 15, crowd 8)
     --rounds N             samples of each target (default 3; conn 2)
     --rows N               rows in each of the four tables (default 100000)
 cpu:
@@ -371,6 +401,9 @@ idle:   --clients N        (default 10000)
 bulk:   --mib N            size of the result (default 1024)
         --slow-mb N        what the slow reader takes, MB/s (default 64)
 syscalls: --statements N   (default 2000)
+crowd:  --clients N        (default 1000)
+        --server-connections N   what Atlas may open (default 50)
+        --server-core N    the server's core: the server is another machine as a rule (default 1)
 ";
 
 #[cfg(test)]

@@ -257,6 +257,9 @@ fn atlas(options: &Options, site: &Site<'_>, listen: SocketAddr, run: &Path) -> 
         "false".into()
     };
     let (server, clients) = (site.server, clients_max(site.descriptors));
+    let connections = options
+        .server_connections
+        .map_or(clients, |n| u64::try_from(n).unwrap_or(u64::MAX));
     let file = write(
         &run.join("atlas.toml"),
         &format!(
@@ -268,7 +271,7 @@ auth_plugin = \"mysql_native_password\"
 max_connections = {clients}
 
 [pool]
-max_connections = {clients}
+max_connections = {connections}
 connect_rate = 100000
 
 [[groups]]

@@ -135,6 +135,26 @@ fn a_relay_needs_six_system_calls_a_statement() {
 }
 
 #[test]
+fn a_crowd_has_a_server_connection_for_each_without_a_proxy() {
+    let temporary = Temporary::new("crowd");
+    let output = temporary
+        .command("crowd --quick --clients 60 --server-core 0 --targets direct,relay")
+        .output()
+        .expect("run");
+    let table = text(&output);
+    assert!(table.contains("| relay | 1 |"), "{table}");
+    assert_eq!(temporary.figure("errors"), [0.0; 2]);
+    assert!(temporary.figure("qps").iter().all(|n| *n > 100.0));
+    // With the connection that asks.
+    let connections = temporary.figure("server_connections");
+    assert!(
+        connections.iter().all(|n| (60.0..70.0).contains(n)),
+        "{connections:?}"
+    );
+    temporary.assert_nothing_left();
+}
+
+#[test]
 fn a_large_result_passes_the_relay_without_growing_it() {
     let temporary = Temporary::new("bulk");
     let output = temporary

@@ -1,6 +1,7 @@
 //! The measuring client processes: started by the commands as children of their own, pinned and in their namespace, so that their CPU
 //! time can be told apart. Each prints one line of `name=value` words per target or run.
 
+mod crowd;
 mod point;
 
 use std::net::SocketAddr;
@@ -33,7 +34,7 @@ struct Task {
     bytes_per_second: u64,
 }
 
-/// Runs `client point|conn|bulk …`.
+/// Runs `client point|conn|bulk|crowd …`.
 ///
 /// # Errors
 /// When a target cannot be reached or a statement fails.
@@ -46,6 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         "point" => point::run(&task),
         "conn" => connect_again_and_again(&task),
         "bulk" => bulk(&task),
+        "crowd" => crowd::run(&task),
         _ => Err(Error::Usage(format!("there is no client {mode}"))),
     }
 }

@@ -79,10 +79,10 @@ impl Line {
 
 /// Xorshift: cheap, and the same order of targets and rows in every run.
 #[derive(Debug)]
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn new(thread: usize) -> Self {
+    pub(super) fn new(thread: usize) -> Self {
         let mut r = Self(
             0x2545_f491_4f6c_dd1d
                 ^ (u64::try_from(thread).unwrap_or(0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -93,7 +93,7 @@ impl Random {
         r
     }
 
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -101,7 +101,7 @@ impl Random {
     }
 
     /// A number below `n`.
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(n.max(1)).unwrap_or(1)).unwrap_or(0)
     }
 }

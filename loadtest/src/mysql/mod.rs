@@ -9,6 +9,7 @@ mod sha1;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -78,6 +79,16 @@ impl Stream {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prepared(u32);
 
+/// A reply that has not arrived whole.
+#[derive(Debug)]
+pub(crate) struct Pending(Walk);
+
+impl Pending {
+    pub(crate) fn rows(&self) -> u64 {
+        self.0.rows()
+    }
+}
+
 /// A logged-in connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -86,6 +97,15 @@ pub(crate) struct Connection {
     out: Vec<u8>,
     /// Bytes read but not walked yet; empty between statements.
     input: Vec<u8>,
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.stream {
+            Stream::Tcp(s) => s.as_fd(),
+            Stream::Unix(s) => s.as_fd(),
+        }
+    }
 }
 
 impl Connection {
@@ -184,6 +204,31 @@ impl Connection {
         body[13..17].copy_from_slice(&value.to_le_bytes());
         self.command(0x17, &body[..17])?;
         self.finish(Expect::Result, &mut |_, _| {})
+    }
+
+    /// Sends a text statement; its reply is taken with [`Self::take`].
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub(crate) fn ask(&mut self, sql: &str) -> Result<Pending, ClientError> {
+        self.command(0x03, sql.as_bytes())?;
+        Ok(Pending(Walk::new(Expect::Result)))
+    }
+
+    /// Reads once, which waits when nothing has arrived; true when the reply is complete.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub(crate) fn take(
+        &mut self,
+        pending: &mut Pending,
+        chunk: &mut [u8],
+    ) -> Result<bool, ClientError> {
+        let n = self.stream.read(chunk)?;
+        let Some(read) = chunk.get(..n).filter(|r| !r.is_empty()) else {
+            return Err(closed());
+        };
+        pending.0.feed(read)
     }
 
     /// Says good-bye and closes.
