@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::{Desk, stop};
@@ -14,7 +14,7 @@ use crate::worker::Shared;
 /// # Errors
 /// The handlers or the thread could not be set up.
 pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXFSZ])?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
@@ -43,6 +43,8 @@ pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> s
                         // What came of it is an event, and in the log.
                         let _ = desk.reload("signal");
                     }
+                    // A file is as long as a limit lets it be. Who writes gets an error; without this the process would end.
+                    SIGXFSZ => {}
                     other => log::warn!("signal {other} is not acted on"),
                 }
             }

@@ -7,18 +7,18 @@
 //! the same in each.
 
 mod branches;
+mod heard;
+#[cfg(test)]
+mod tests;
 
 pub(super) use branches::Across;
-use branches::{Bound, Branch, Stage, Step};
+use branches::Bound;
 
 use super::legs::{Heed, Legs, leg_capabilities};
 use super::rebind::Values;
 use super::scatter::ONE_SERVER;
-use super::series::total::{Total, ignores, with_row};
-use super::{
-    Attempt, Cx, Expect, Fault, InsertId, Output, Outputs, Role, Session, TrackEvent, Tracker,
-    unlisted, unserved,
-};
+use super::series::total::{Total, ignores};
+use super::{Attempt, Cx, Fault, InsertId, Output, Outputs, Role, Session, unlisted};
 use crate::shard::{Dress, Leg, Refused, Xid};
 use crate::snapshot::Snapshot;
 use crate::sql::{Kind, Statement, Traits};
@@ -56,7 +56,7 @@ impl Session {
     pub(super) fn begin_across(
         &mut self,
         cx: &mut Cx<'_>,
-        mut parts: Vec<Leg>,
+        parts: Vec<Leg>,
         is_copied: bool,
         sql: &[u8],
         statement: &Statement<'_>,
@@ -80,42 +80,14 @@ impl Session {
         let Some(run) = cx.texts.run() else {
             return Err(Fault::Sharded(Refused::NO_LOG));
         };
-        let ignores = ignores(sql, &self.dialect());
-        parts.sort_by_key(|part| part.group);
+        let total = Total {
+            ignores: ignores(sql, &self.dialect()),
+            ..Total::default()
+        };
         let capabilities = leg_capabilities(self.capabilities);
-        let mut branches: Vec<Branch> = Vec::new();
-        for (at, part) in parts.iter().enumerate() {
-            match branches.last_mut().filter(|b| b.group == part.group) {
-                Some(branch) => branch.parts.end = at + 1,
-                None => branches.push(Branch {
-                    group: part.group,
-                    parts: at..at + 1,
-                    at,
-                    step: Step::New,
-                    prepared: 0,
-                    has_ended: false,
-                    may_be_prepared: false,
-                    tracker: Tracker::new(Expect::Response, capabilities),
-                    answer: Vec::new(),
-                }),
-            }
-        }
-        self.legs = Some(Box::new(Legs::Write(Across {
-            xid: Xid::new(run, (cx.nonce)()),
-            parts,
-            bound: None,
-            sql: sql.into(),
-            branches,
-            stage: Stage::Work,
-            total: Total {
-                ignores,
-                ..Total::default()
-            },
-            failed: None,
-            unconfirmed: Vec::new(),
-            is_clean: true,
-            is_copied,
-        })));
+        let xid = Xid::new(run, (cx.nonce)());
+        let across = Across::new(xid, parts, sql, total, is_copied, capabilities);
+        self.legs = Some(Box::new(Legs::Write(across)));
         Ok(())
     }
 
@@ -137,8 +109,7 @@ impl Session {
         let capabilities = leg_capabilities(self.capabilities);
         self.last_route = Some((Role::Primary, self.decide(cx, sql, statement).reason));
         if let Some(across) = self.across_mut() {
-            out.push(Output::Across(across.xid, Turn::Begin));
-            across.say(0, Step::Start, capabilities, out);
+            across.begin(capabilities, out);
         }
     }
 
@@ -188,52 +159,12 @@ impl Session {
         let Some(across) = self.across_mut() else {
             return all;
         };
-        let Some(branch) = across.branches.get_mut(leg) else {
-            return all;
-        };
-        if matches!(branch.step, Step::Rests | Step::Over) {
-            // A goodbye, of which the loss that follows tells.
-            return all;
+        let (heed, error) = across.hear(leg, input, max, capabilities, out);
+        if error.is_some_and(|code| unlisted::OTHER_COLUMNS.contains(&code)) {
+            cx.texts.columns.clear();
         }
-        let walk = match branch.tracker.walk(input) {
-            Ok(walk) => walk,
-            Err(bad) => {
-                branch.answer.clear();
-                across.is_clean &= !branch.may_be_prepared;
-                let fault = Fault::BadReply(bad.to_string());
-                across.refused(leg, fault, capabilities, out);
-                self.end_across_if_over(cx, out);
-                return all;
-            }
-        };
-        let heard = input.get(..walk.consumed).unwrap_or_default();
-        let size = u64::try_from(branch.answer.len() + heard.len()).unwrap_or(u64::MAX);
-        if size <= max {
-            branch.answer.extend_from_slice(heard);
-        }
-        let is_over = matches!(walk.event, Some(TrackEvent::End));
-        if is_over {
-            let outcome = branch.tracker.outcome();
-            match outcome.error {
-                None => across.done(leg, capabilities, out),
-                Some(code) => {
-                    let rows = across.parts.get(branch.at).map(|part| &part.rows);
-                    let rows = rows.filter(|_| branch.step == Step::Part);
-                    let fault = numbered(unserved::server_fault(&branch.answer), rows);
-                    // What did not answer as asked may have done it all the same.
-                    across.is_clean &= !branch.may_be_prepared;
-                    if unlisted::OTHER_COLUMNS.contains(&code) {
-                        cx.texts.columns.clear();
-                    }
-                    across.refused(leg, fault, capabilities, out);
-                }
-            }
-            self.end_across_if_over(cx, out);
-        }
-        Heed {
-            consumed: walk.consumed,
-            wants_more: walk.event.is_none(),
-        }
+        self.end_across_if_over(cx, out);
+        heed
     }
 
     /// A branch's session is over by itself.
@@ -243,59 +174,22 @@ impl Session {
         let Some(across) = self.across_mut() else {
             return;
         };
-        let stage = across.stage;
-        let Some(branch) = across.branches.get_mut(leg) else {
-            return;
-        };
-        if branch.step != Step::Over {
-            branch.step = Step::Over;
-            across.is_clean &= !branch.may_be_prepared;
-            match stage {
-                Stage::Work | Stage::Prepare => {
-                    let name = groups.get(branch.group).map_or("", |group| &group.name);
-                    let fault = Fault::Lost(format!("a server of group {name} while it wrote"));
-                    across.fail(fault, leg, capabilities, out);
-                }
-                // It is prepared, and is told by somebody else what was decided.
-                Stage::Decide | Stage::Commit => across.unconfirmed.push(branch.group),
-                Stage::Undo => {}
-            }
-        }
+        let name = |group: usize| groups.get(group).map_or("", |group| &group.name);
+        across.lost(leg, name, capabilities, out);
         self.end_across_if_over(cx, out);
     }
 
     /// The decision was written down, or not.
     pub fn on_decided(&mut self, cx: &mut Cx<'_>, xid: Xid, verdict: Verdict, out: &mut Outputs) {
         let capabilities = leg_capabilities(self.capabilities);
-        let is_it = |across: &&mut Across| across.xid == xid && across.stage == Stage::Decide;
-        let Some(across) = self.across_mut().filter(is_it) else {
-            return;
-        };
-        match verdict {
-            Verdict::Yes => {
-                across.stage = Stage::Commit;
-                across.say_all(Step::Commit, capabilities, out);
-            }
-            Verdict::No => {
-                let fault = Fault::Sharded(Refused::NO_LOG);
-                across.fail(fault, usize::MAX, capabilities, out);
-            }
-            Verdict::Unknown => {
-                across.failed = Some(Fault::Undecided(xid.to_string()));
-                across.is_clean = false;
-                for branch in &mut across.branches {
-                    branch.step = Step::Over;
-                }
-            }
+        if let Some(across) = self.across_mut().filter(|across| across.xid == xid) {
+            across.decided(verdict, capabilities, out);
+            self.end_across_if_over(cx, out);
         }
-        self.end_across_if_over(cx, out);
     }
 
     fn end_across_if_over(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) {
-        let is_over = |across: &mut Across| {
-            across.stage != Stage::Decide && across.all(Step::Over) || across.is_given_up()
-        };
-        if !self.across_mut().is_some_and(is_over) {
+        if !self.across_mut().is_some_and(|across| across.is_over()) {
             return;
         }
         let Some(Legs::Write(across)) = self.legs.take().map(|legs| *legs) else {
@@ -337,24 +231,5 @@ impl Session {
         }
         self.attempt = Attempt::default();
         self.legs_over(cx, failed, out);
-    }
-}
-
-/// The error, with the number that the row has in the client's statement.
-fn numbered(fault: Fault, rows: Option<&Vec<usize>>) -> Fault {
-    match (fault, rows) {
-        (
-            Fault::Server {
-                code,
-                sqlstate,
-                message,
-            },
-            Some(rows),
-        ) => Fault::Server {
-            code,
-            sqlstate,
-            message: String::from_utf8_lossy(&with_row(message.as_bytes(), rows)).into_owned(),
-        },
-        (fault, _) => fault,
     }
 }

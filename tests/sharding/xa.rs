@@ -259,3 +259,49 @@ fn kill_query_undoes_it() {
         assert_eq!(client.query(count).assert_ok().rows().len(), 2);
     }
 }
+
+/// A disk without room: what cannot be decided is refused and undone, and goes on when there is room again.
+#[test]
+fn a_decision_that_finds_no_room() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    for bed in Bed::both() {
+        let stage = Stage::xa(&bed, "transaction");
+        let mut client = stage.client();
+        client.ok("UPDATE log SET s = 'a'");
+        client.ok("INSERT INTO log (id, s) VALUES (0, 'a'), (2, 'a')");
+        let pid = Pid::from_raw(i32::try_from(stage.atlas.pid()).unwrap());
+        let limit = |bytes: Option<u64>| {
+            let limit = Rlimit {
+                current: bytes,
+                maximum: None,
+            };
+            prlimit(pid, Resource::Fsize, limit).unwrap();
+        };
+        let file = || {
+            let folder = stage.atlas.dir().join("atlas.decisions");
+            let files: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
+            assert_eq!(files.len(), 1);
+            files[0].as_ref().unwrap().path()
+        };
+        let text = std::fs::read(file()).unwrap();
+        // No room at all, and room for some of it.
+        for room in [0, 10, 0] {
+            limit(Some(u64::try_from(text.len()).unwrap() + room));
+            let error = client.query("UPDATE log SET s = 'b'").error().unwrap();
+            assert!(
+                error.0 == 1105 && error.2.contains("whose decision cannot be written down"),
+                "{error:?}"
+            );
+            assert_eq!(std::fs::read(file()).unwrap(), text);
+            // Nothing of it is there, and nothing is held.
+            client.ok("UPDATE log SET s = CONCAT(s, '') WHERE id = 0");
+            client.ok("UPDATE log SET s = CONCAT(s, '') WHERE id = 2");
+            let rows = client.query("SELECT s FROM log").rows();
+            let all_a = rows.iter().all(|row| row[0].as_deref() == Some("a"));
+            assert!(rows.len() == 2 && all_a, "{rows:?}");
+        }
+        limit(None);
+        client.ok("UPDATE log SET s = 'b'");
+        assert!(std::fs::read(file()).unwrap().len() > text.len());
+    }
+}

@@ -49,7 +49,10 @@ impl Log {
         // 0 stands for none.
         let run = u64::from_le_bytes(random).max(1);
         let path = folder.join(format!("{run:016x}.{ENDING}"));
-        let file = write_new(&path, title(run).as_bytes())?;
+        // Under another name until it is locked: a file of a run that is not locked is of one that is over.
+        let new = path.with_extension("new");
+        let file = write_new(&new, title(run).as_bytes())?;
+        fs::rename(&new, &path)?;
         sync_folder(folder)?;
         let len = u64::try_from(title(run).len()).unwrap_or(0);
         Ok(Self {

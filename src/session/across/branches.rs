@@ -79,6 +79,54 @@ pub(in super::super) struct Across {
 }
 
 impl Across {
+    /// A transaction of these parts, in the order of their groups.
+    pub(super) fn new(
+        xid: Xid,
+        mut parts: Vec<Leg>,
+        sql: &[u8],
+        total: Total,
+        is_copied: bool,
+        capabilities: Capabilities,
+    ) -> Self {
+        parts.sort_by_key(|part| part.group);
+        let mut branches: Vec<Branch> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            match branches.last_mut().filter(|b| b.group == part.group) {
+                Some(branch) => branch.parts.end = at + 1,
+                None => branches.push(Branch {
+                    group: part.group,
+                    parts: at..at + 1,
+                    at,
+                    step: Step::New,
+                    prepared: 0,
+                    has_ended: false,
+                    may_be_prepared: false,
+                    tracker: Tracker::new(Expect::Response, capabilities),
+                    answer: Vec::new(),
+                }),
+            }
+        }
+        Self {
+            xid,
+            parts,
+            bound: None,
+            sql: sql.into(),
+            branches,
+            stage: Stage::Work,
+            total,
+            failed: None,
+            unconfirmed: Vec::new(),
+            is_clean: true,
+            is_copied,
+        }
+    }
+
+    /// Begins with the first branch.
+    pub(super) fn begin(&mut self, capabilities: Capabilities, out: &mut Outputs) {
+        out.push(Output::Across(self.xid, Turn::Begin));
+        self.say(0, Step::Start, capabilities, out);
+    }
+
     pub(in super::super) fn xid(&self) -> Xid {
         self.xid
     }
@@ -321,12 +369,5 @@ impl Across {
         } else {
             self.say_all(Step::End, capabilities, out);
         }
-    }
-}
-
-impl Across {
-    /// Nobody knows what was decided: nothing more is said.
-    pub(super) fn is_given_up(&self) -> bool {
-        matches!(self.failed, Some(Fault::Undecided(_)))
     }
 }

@@ -245,3 +245,100 @@ fn a_server_dies_mariadb() {
 fn a_server_dies_mysql() {
     a_server_dies(Kind::MySql);
 }
+
+/// How often the group's server was asked what is prepared.
+fn looks(bed: &Bed, node: Node) -> u64 {
+    let mut root = bed.root(node);
+    let row = root
+        .query("SHOW GLOBAL STATUS LIKE 'Com_xa_recover'")
+        .rows();
+    row[0][1].as_deref().unwrap().parse().unwrap()
+}
+
+/// Another process begins by looking at what is prepared; what it finds of one that lives is that one's.
+fn leaves_alone(held: &mut Held<'_, '_>, start: impl FnOnce() -> Atlas) -> Atlas {
+    let bed = held.stage.bed;
+    let nodes = [Node::Primary, Node::Second];
+    let before = nodes.map(|node| looks(bed, node));
+    let other = start();
+    eventually("it has looked", || {
+        std::iter::zip(nodes, before).all(|(node, before)| looks(bed, node) > before)
+    });
+    assert_eq!(prepared(&mut bed.root(Node::Second)), 1);
+    held.let_go();
+    let mut client = held.client.take().unwrap();
+    client.reply(Expect::Text).assert_ok();
+    assert_eq!(client.query("SHOW WARNINGS").rows().len(), 0);
+    held.assert_over(true);
+    other
+}
+
+/// The process that is taken over from ends what it has begun.
+fn an_upgrade_comes(kind: Kind) {
+    let bed = Bed::own(kind);
+    let stage = Stage::xa(&bed, "transaction");
+    let mut atlas: Option<Atlas> = None;
+    for (at, place) in [Place::Prepare, Place::Commit].into_iter().enumerate() {
+        let now = atlas.as_ref().unwrap_or(&stage.atlas);
+        let mut held = Held::at(&stage, now, place, 400 + 4 * at);
+        atlas = Some(leaves_alone(&mut held, || now.successor()));
+    }
+}
+
+#[test]
+fn an_upgrade_comes_mariadb() {
+    an_upgrade_comes(Kind::MariaDb);
+}
+
+#[test]
+fn an_upgrade_comes_mysql() {
+    an_upgrade_comes(Kind::MySql);
+}
+
+/// Two instances with one folder: each leaves the other's alone while that lives, and finishes it when it is dead.
+fn two_have_one_folder(kind: Kind) {
+    let bed = Bed::own(kind);
+    let stage = Stage::xa(&bed, "transaction");
+    let text = std::fs::read_to_string(stage.atlas.config_path()).unwrap();
+    let folder = stage.atlas.dir().join("atlas.decisions");
+    let own = format!("[sharding]\ndecision_log = \"{}\"", folder.display());
+    let text = text
+        .replace(&stage.atlas.address().to_string(), "{listen}")
+        .replace("[sharding]", &own);
+    let mut held = Held::at(&stage, &stage.atlas, Place::Prepare, 400);
+    let second = leaves_alone(&mut held, || Atlas::start(text.as_str()));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+    // Both write.
+    for (atlas, base) in [(&stage.atlas, 440), (&second, 444)] {
+        let login = crate::common::Login::plain().schema(&stage.schema);
+        let mut client = Wire::connect(atlas.address(), &login);
+        client.ok(&format!(
+            "INSERT INTO log (id, s) VALUES ({base}, 'x'), ({}, 'x')",
+            base + 2
+        ));
+    }
+    // The second dies behind its decision; the first finishes it, as soon as it looks, which a third does at once.
+    let mut held = Held::at(&stage, &second, Place::Commit, 404);
+    second.signal("KILL");
+    held.cut_second();
+    assert_eq!((held.rows(Node::Primary), held.rows(Node::Second)), (1, 0));
+    let third = Atlas::start(text.as_str());
+    held.let_go();
+    held.assert_over(true);
+    let told = "and is done there now";
+    assert!(
+        third.log().contains(told) || stage.atlas.log().contains(told),
+        "{}",
+        third.log()
+    );
+}
+
+#[test]
+fn two_have_one_folder_mariadb() {
+    two_have_one_folder(Kind::MariaDb);
+}
+
+#[test]
+fn two_have_one_folder_mysql() {
+    two_have_one_folder(Kind::MySql);
+}
