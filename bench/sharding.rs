@@ -24,6 +24,7 @@ fn sharding(c: &mut Criterion) {
     let config = atlas::config::load(MAP, "map", &|_| None).expect("a map");
     let placement = Arc::new(Placement::new(&config, &[0, 1]).expect("tables"));
     let asked = |text: &'static str| Asked {
+        is_listed: false,
         text: text.as_bytes(),
         d: &DIALECT,
         home: 0,

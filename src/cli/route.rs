@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
                 ..plain
             };
         }
-        match self.plan(sql, statement.kind) {
+        match self.plan(sql, statement.kind, verdict.allows()) {
             None => plain,
             Some(plan) => self.explain_plan(sql, plain, plan),
         }
@@ -112,12 +112,13 @@ impl<'a> Session<'a> {
         rules.judge(sent, statement, room)
     }
 
-    fn plan(&self, sql: &[u8], kind: Kind) -> Option<Plan> {
+    fn plan(&self, sql: &[u8], kind: Kind, is_listed: bool) -> Option<Plan> {
         if matches!(kind, Kind::ExplainRoute | Kind::ShowLastRoute) {
             return None;
         }
         let d = Dialect::new(Server::MariaDb, 0);
         let asked = Asked {
+            is_listed,
             text: sql,
             d: &d,
             home: self.user.map_or(0, |user| user.group),

@@ -133,7 +133,7 @@ pub const KEYS: &[Key] = &[
     key("tables.hash", r#""mod""#, Yes, "within a range: `mod`, `crc32` or `atlas32`"),
     key("tables.id.column", "", Yes, "column that Atlas fills"),
     key("tables.id.generator", r#""snowflake""#, Yes, "`snowflake`"),
-    key("tables.broadcast", r#""allow""#, Yes, "reads that several shards have rows for: `allow`, `deny`; `listed` is as `deny` yet"),
+    key("tables.broadcast", r#""allow""#, Yes, "reads that several shards have rows for: `allow`, `deny`, or `listed`: those for which a rule has `allow`"),
     key("tables.multi_shard_writes", r#""deny""#, Yes, "writes to several shards: `deny` or `xa`"),
 
     key("sharding.global_tables", "[]", Yes, "tables present in every group; `\"auto\"`, to find them, is not known yet"),
@@ -150,7 +150,7 @@ pub const KEYS: &[Key] = &[
     key("rules.match.kind", r#""""#, Yes, "kind of statement: `read` or `write`"),
     key("rules.match.schema", r#""""#, Yes, "default schema"),
     key("rules.match.network", r#""""#, Yes, "network of the client"),
-    key("rules.action", "", Yes, "`reject`; `route` (of plain reads, see `to`); `limit` (see `rate`); `log` (the statement, without its literals, goes to the log); `allow` (later rules and `[safety]` are passed over). `timeout` and `mirror` are not acted on yet"),
+    key("rules.action", "", Yes, "`reject`; `route` (of plain reads, see `to`); `limit` (see `rate`); `log` (the statement, without its literals, goes to the log); `allow` (later rules and `[safety]` are passed over; lists the statement for `broadcast = \"listed\"`). `timeout` and `mirror` are not acted on yet"),
     key("rules.message", r#""""#, Yes, "what a refused client is told"),
     key("rules.to", r#""""#, Yes, "of `route`: `primary` or `replica`"),
     key("rules.rate", "0", Yes, "of `limit`: statements a second that the rule lets pass"),

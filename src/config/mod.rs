@@ -194,6 +194,7 @@ fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
         input_files: Vec::new(),
         notes: Vec::new(),
     };
+    sharding::check_listed(&root, &config.tables, &config.rules);
     Config {
         has_clear_passwords: ctx.has_clear_passwords(),
         input_files: ctx.take_input_files(),

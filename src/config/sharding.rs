@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::field::Field;
 use super::group::GroupConfig;
+use super::rule::{RuleAction, RuleConfig};
 use super::server::{to_u32, to_usize};
 use super::tree::Section;
 use super::value;
@@ -190,6 +191,20 @@ impl TableConfig {
                 &[("deny", false), ("xa", true)],
                 false,
             ),
+        }
+    }
+}
+
+/// `broadcast = "listed"` needs a list.
+pub(super) fn check_listed(root: &Section<'_>, tables: &[TableConfig], rules: &[RuleConfig]) {
+    if rules.iter().any(|rule| rule.action == RuleAction::Allow) {
+        return;
+    }
+    for (section, table) in root.sections("tables").iter().zip(tables) {
+        if table.broadcast == Broadcast::Listed
+            && let Some(field) = section.get("broadcast")
+        {
+            field.note("no rule has `action = \"allow\"`, which lists statements: it is as `deny`");
         }
     }
 }

@@ -109,6 +109,12 @@ impl Verdict<'_> {
         }
     }
 
+    /// A rule lets it pass; it is then one of those that may be asked of several shards.
+    #[must_use]
+    pub fn allows(&self) -> bool {
+        matches!(self, Self::Rule(rule) if rule.config.action == RuleAction::Allow)
+    }
+
     /// Name and action of the rule.
     #[must_use]
     pub fn rule(&self) -> Option<String> {

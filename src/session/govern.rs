@@ -13,6 +13,8 @@ pub(super) struct Governed {
     is_done: bool,
     /// Where a rule has it answered.
     target: Option<RuleTarget>,
+    /// A rule lets it pass.
+    is_allowed: bool,
 }
 
 impl Session {
@@ -116,6 +118,7 @@ impl Session {
         self.attempt.governed = Governed {
             is_done: true,
             target: verdict.target(),
+            is_allowed: verdict.allows(),
         };
         self.attempt.permits = is_counted.then(|| Box::new(permits));
         Ok(())
@@ -196,6 +199,11 @@ impl Session {
             dialect: &self.dialect(),
         };
         rules.judge(sent, statement, cx.texts.room())
+    }
+
+    /// Whether a rule lets the statement at the front pass.
+    pub(super) fn is_allowed(&self) -> bool {
+        self.attempt.governed.is_allowed
     }
 
     /// Where a rule has the statement at the front answered.

@@ -101,7 +101,7 @@ impl Session {
         let statement = sql::classify(inner, &self.dialect());
         let verdict = self.judge(cx, inner, &statement, true);
         let statement = route::hinted(statement, verdict.target());
-        let plan = self.plan(cx, inner, &statement);
+        let plan = self.plan(cx, inner, &statement, verdict.allows());
         let route = self.decide(cx, inner, &statement);
         let mut settled = route::redirect(route, verdict.target());
         let refused = verdict.refusal().map(Fault::Ruled).or_else(|| {

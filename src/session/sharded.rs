@@ -26,8 +26,14 @@ pub(super) fn there<'n>(
 }
 
 impl Session {
-    /// What becomes of a text that names a sharded table; nothing for any other.
-    pub(super) fn plan(&self, cx: &Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Option<Plan> {
+    /// What becomes of a text that names a sharded table; nothing for any other. `is_listed`: a rule lets it pass.
+    pub(super) fn plan(
+        &self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+        is_listed: bool,
+    ) -> Option<Plan> {
         let placement = cx.snapshot.placement.as_ref()?;
         if !placement.words().occur_in(sql) {
             return None;
@@ -38,7 +44,7 @@ impl Session {
             Err(Fault::Sharded(refused)) => Some(Plan::Refuse(refused)),
             Err(_) => None,
             Ok(Some(placement)) => {
-                let asked = self.asked(cx, sql, &d);
+                let asked = self.asked(cx, sql, &d, is_listed);
                 placement.plan_text_with(asked, self.state.schema(), &cx.texts.columns)
             }
         }
@@ -46,26 +52,28 @@ impl Session {
 
     /// The same for a text that is to be run: what comes again is not parsed again.
     fn plan_again(&self, cx: &mut Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Option<Plan> {
+        let is_listed = self.is_allowed();
         let placement = cx.snapshot.placement.as_ref()?;
         if self.diary.is_leg || !placement.words().occur_in(sql) {
             return None;
         }
         if !matches!(statement.kind, Kind::Read | Kind::Write) || self.state.is_schema_unknown() {
-            return self.plan(cx, sql, statement);
+            return self.plan(cx, sql, statement, is_listed);
         }
         let d = self.dialect();
         // It is not known whether `"x"` is a name or a string.
         if self.state.ansi_quotes().is_none() && sql.contains(&b'"') {
-            return self.plan(cx, sql, statement);
+            return self.plan(cx, sql, statement, is_listed);
         }
-        let asked = self.asked(cx, sql, &d);
+        let asked = self.asked(cx, sql, &d, is_listed);
         let texts = &mut *cx.texts;
         let schema = self.state.schema();
         texts.shapes.plan(placement, asked, schema, &texts.columns)
     }
 
-    fn asked<'a>(&self, cx: &Cx<'_>, text: &'a [u8], d: &'a Dialect) -> Asked<'a> {
+    fn asked<'a>(&self, cx: &Cx<'_>, text: &'a [u8], d: &'a Dialect, is_listed: bool) -> Asked<'a> {
         Asked {
+            is_listed,
             text,
             d,
             home: self.account(cx.snapshot).group,

@@ -94,6 +94,7 @@ impl Session {
             return Ok(None);
         };
         let asked = Asked {
+            is_listed: false,
             text: sql,
             d: &dialect,
             home: self.account(cx.snapshot).group,
@@ -137,6 +138,7 @@ impl Session {
             .ids
             .map_or(Numbers::None, |first| Numbers::Bound(first.get()));
         let capabilities = self.capabilities;
+        let is_listed = self.is_allowed();
         let Some(statement) = self.statements.get_mut(id) else {
             return Ok(true);
         };
@@ -181,6 +183,7 @@ impl Session {
             .and_then(|(execute, kinds)| params::values(payload, execute, kinds, has_names));
         let bound: Vec<Scalar> = bound.unwrap_or_default();
         let asked = Asked {
+            is_listed,
             text: &logical.sql,
             d: &logical.dialect,
             home,

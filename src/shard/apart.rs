@@ -2,9 +2,12 @@
 
 use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, LimitClause, Query, Select, SetExpr};
 
+use super::map::Table;
 use super::read::Reader;
+use super::refused::Refused;
 use super::shape::Act;
 use super::values::operand;
+use crate::config::Broadcast;
 
 /// Functions of several rows: what they say of one shard is not what they say of all.
 const AGGREGATES: [&str; 21] = [
@@ -106,6 +109,26 @@ impl Reader<'_> {
                 ..
             } => self.obstacle("an assignment to a variable over several shards"),
             _ => {}
+        }
+    }
+}
+
+impl Table {
+    /// Whether its rows may be read without the key, by a statement that a rule lists or does not.
+    ///
+    /// # Errors
+    /// They may not.
+    pub(super) fn check_broadcast(&self, is_listed: bool) -> Result<(), Refused> {
+        let (schema, name, key) = (&self.schema, &self.name, &self.key);
+        match self.broadcast {
+            Broadcast::Allow => Ok(()),
+            Broadcast::Listed if is_listed => Ok(()),
+            Broadcast::Listed => Err(Refused::new(format!(
+                "a read of {schema}.{name} without its shard key {key}, which `broadcast = \"listed\"` allows to statements only for which a rule has `action = \"allow\"`"
+            ))),
+            Broadcast::Deny => Err(Refused::new(format!(
+                "a read of {schema}.{name} without its shard key {key}, which `broadcast = \"deny\"` does not allow"
+            ))),
         }
     }
 }

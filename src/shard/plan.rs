@@ -9,7 +9,6 @@ use super::map::{Placement, Table};
 use super::refused::Refused;
 use super::shape::{Act, Rows, Shape};
 use super::splice::{Given, group, splice};
-use crate::config::Broadcast;
 use crate::sql::Dialect;
 
 /// The tables that a condition chooses rows of, each with whether it is optional.
@@ -80,6 +79,8 @@ pub struct Asked<'a> {
     pub params: &'a [Scalar],
     /// Ids for its rows.
     pub numbers: Numbers,
+    /// A rule lists it among those that may be asked of several shards.
+    pub is_listed: bool,
 }
 
 impl Placement {
@@ -412,13 +413,7 @@ impl Placement {
         }
         let all = self.joined(shape, shards)?;
         for named in &shape.refs {
-            let table = self.known(named.table)?;
-            if table.broadcast != Broadcast::Allow {
-                return Err(Refused::new(format!(
-                    "a read of {}.{} without its shard key {}, which its `broadcast` does not allow",
-                    table.schema, table.name, table.key
-                )));
-            }
+            self.known(named.table)?.check_broadcast(asked.is_listed)?;
         }
         let limit = match &shape.limit {
             None => None,

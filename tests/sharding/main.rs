@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod broadcast;
 mod conversions;
 mod definitions;
 mod globals;

@@ -50,6 +50,11 @@ impl<'b> Stage<'b> {
         Self::made(bed, sharing, "global_writes = \"xa\"", "", each)
     }
 
+    /// Reads without the key are for statements that one of these rules allows.
+    pub(crate) fn listed(bed: &'b Bed, rules: &str) -> Self {
+        Self::made(bed, "transaction", "", rules, "broadcast = \"listed\"")
+    }
+
     /// With more for each sharded table.
     fn made(bed: &'b Bed, sharing: &str, sharding: &str, more: &str, each: &str) -> Self {
         let (schema, whole) = (bed.schema(), bed.schema());

@@ -88,7 +88,7 @@ pub(super) fn explain(
         say("reason", refusal);
         return Ok(table);
     }
-    if !is_local && let Some(plan) = plan(live, account, sql, dialect)? {
+    if !is_local && let Some(plan) = plan(live, account, sql, dialect, verdict.allows())? {
         let name = |place: usize| live.snapshot.groups.get(place).map(|group| &*group.name);
         explain_plan(plan, sql, word, reason, name, say);
         return Ok(table);
@@ -131,11 +131,13 @@ fn plan(
     account: &Account,
     sql: &str,
     dialect: Dialect,
+    is_listed: bool,
 ) -> Result<Option<Plan>, Refusal> {
     let Some(placement) = &live.snapshot.placement else {
         return Ok(None);
     };
     let asked = Asked {
+        is_listed,
         text: sql.as_bytes(),
         d: &dialect,
         home: account.group,

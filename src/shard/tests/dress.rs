@@ -12,6 +12,7 @@ const CAPS: Capabilities = Capabilities::PROTOCOL_41;
 fn dress(sql: &str) -> Option<Dress> {
     let placement = Arc::new(placement());
     let asked = Asked {
+        is_listed: false,
         text: sql.as_bytes(),
         d: &D,
         home: 0,

@@ -23,6 +23,7 @@ const MAP: &str = r#"
 
 fn plan(placement: &Placement, sql: &str, numbers: Numbers) -> Plan {
     let asked = Asked {
+        is_listed: false,
         text: sql.as_bytes(),
         d: &D,
         home: 0,

@@ -54,6 +54,11 @@ const MAP: &str = r#"
     broadcast = "deny"
     ranges = [{ groups = ["s0", "s2"] }]
     [[tables]]
+    name = "t1.known"
+    key = "uid"
+    broadcast = "listed"
+    ranges = [{ groups = ["s0", "s2"] }]
+    [[tables]]
     name = "t1.wide"
     key = "uid"
     multi_shard_writes = "xa"
@@ -75,6 +80,7 @@ const D: Dialect = Dialect::new(Server::MariaDb, 101_119);
 
 fn plan_with(placement: &Placement, sql: &str, params: &[Scalar]) -> Option<Plan> {
     let asked = Asked {
+        is_listed: false,
         text: sql.as_bytes(),
         d: &D,
         home: 0,

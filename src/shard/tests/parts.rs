@@ -73,6 +73,7 @@ fn columns_that_are_not_named_are_those_of_the_table() {
     let mut columns = Columns::default();
     let go = |columns: &Columns, sql: &str| {
         let asked = Asked {
+            is_listed: false,
             text: sql.as_bytes(),
             d: &D,
             home: 0,

@@ -58,7 +58,14 @@ fn what_needs_merging_and_what_cannot_be_followed() {
             "unsharded",
         ),
         ("SELECT * FROM ord JOIN misc", "unsharded"),
-        ("SELECT * FROM quiet WHERE amt = 1", "broadcast"),
+        (
+            "SELECT * FROM quiet WHERE amt = 1",
+            "`broadcast = \"deny\"`",
+        ),
+        (
+            "SELECT * FROM known WHERE amt = 1",
+            "`broadcast = \"listed\"`",
+        ),
         ("UPDATE ord SET amt = 1", "several shards may have rows"),
         (
             "UPDATE ord SET amt = 1 WHERE amt = 2",

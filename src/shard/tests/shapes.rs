@@ -12,6 +12,7 @@ fn both(
     sql: &str,
 ) -> [Option<Plan>; 2] {
     let asked = Asked {
+        is_listed: false,
         text: sql.as_bytes(),
         d: &D,
         home: 0,
@@ -95,6 +96,7 @@ fn another_map_and_another_way_of_reading_are_others() {
             ..D
         };
         let asked = Asked {
+            is_listed: false,
             text,
             d: &d,
             home: 0,
@@ -109,6 +111,7 @@ fn another_map_and_another_way_of_reading_are_others() {
     }
     // In another schema it names no sharded table.
     let asked = Asked {
+        is_listed: false,
         text: b"SELECT * FROM ord WHERE uid = 1",
         d: &D,
         home: 0,
