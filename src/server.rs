@@ -23,8 +23,8 @@ use mio::{Poll, Waker};
 use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
 use crate::control::{
-    Checks, Desk, Loaded, admin, decisions, http, notices, notify, read_tls, roles, signal,
-    watch_global_tables,
+    Checks, Desk, Loaded, admin, await_global_tables, decisions, http, notices, notify, read_tls,
+    roles, signal, watch_global_tables,
 };
 use crate::pool::Offer;
 use crate::shard;
@@ -141,6 +141,8 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     decisions::start(shared.clone(), desk.clone())?;
     signal::start(shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
+    let patience = shared.live().snapshot.config.monitor.timeout;
+    await_global_tables(&shared, Instant::now() + patience);
     let mut whole = Some(bound.whole);
     let mut workers = Vec::new();
     for (index, ((poll, receiver), listeners)) in polls.into_iter().zip(bound.tcp).enumerate() {

@@ -13,7 +13,7 @@ use crate::config::{
 };
 use crate::pool::HostId;
 use crate::route::{Limiter, Rules};
-use crate::shard::Placement;
+use crate::shard::{Found, Placement};
 
 /// See the module's words.
 #[derive(Debug)]
@@ -118,9 +118,14 @@ pub struct HostEntry {
     pub is_gone: bool,
 }
 
-/// Who has which role, where that is not as configured: by the names of groups.
+/// What was seen of the servers, and is not as configured.
 #[derive(Debug, Clone, Default)]
-pub struct Roles(pub HashMap<String, GroupRoles>);
+pub struct Seen {
+    /// Who has which role, by the names of groups.
+    pub roles: HashMap<String, GroupRoles>,
+    /// Tables that every group has.
+    pub globals: Found,
+}
 
 /// Who has which role in a group. All its hosts that are not named are replicas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,15 +148,15 @@ impl Snapshot {
     /// Compiles a checked configuration, the first of a process.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self::compile(None, config, &Roles::default())
+        Self::compile(None, config, &Seen::default())
     }
 
     /// Compiles the configuration that comes after this one.
     ///
     /// # Errors
     /// There are no more keys.
-    pub fn next(&self, config: Config, roles: &Roles) -> Result<Self, TooMany> {
-        let next = Self::compile(Some(self), config, roles);
+    pub fn next(&self, config: Config, seen: &Seen) -> Result<Self, TooMany> {
+        let next = Self::compile(Some(self), config, seen);
         if next.hosts.len() > KEYS_MAX {
             Err(TooMany("hosts"))
         } else if next.backends.len() > KEYS_MAX {
@@ -165,7 +170,7 @@ impl Snapshot {
         }
     }
 
-    fn compile(before: Option<&Self>, config: Config, roles: &Roles) -> Self {
+    fn compile(before: Option<&Self>, config: Config, seen: &Seen) -> Self {
         let mut next = Self {
             version: before.map_or(1, |before| before.version + 1),
             accounts: before.map_or_else(Vec::new, |before| before.accounts.clone()),
@@ -186,7 +191,7 @@ impl Snapshot {
             group.replicas.clear();
         }
         let places: Vec<usize> = (0..next.config.groups.len())
-            .map(|index| next.add_group(index, roles))
+            .map(|index| next.add_group(index, seen))
             .collect();
         for index in 0..next.config.users.len() {
             next.add_account(index, &places);
@@ -194,12 +199,12 @@ impl Snapshot {
         let before = before.and_then(|before| before.rules.as_deref());
         let rules = Rules::new(&next.config.rules, next.config.safety, before);
         next.rules = rules.map(Arc::new);
-        next.placement = Placement::new(&next.config, &places).map(Arc::new);
+        next.placement = Placement::with(&next.config, &places, &seen.globals).map(Arc::new);
         next
     }
 
     /// Takes a group of the configuration in; gives its place.
-    fn add_group(&mut self, index: usize, roles: &Roles) -> usize {
+    fn add_group(&mut self, index: usize, seen: &Seen) -> usize {
         let config = self.config.groups[index].clone();
         let known = self.groups.iter().position(|g| g.name == config.name);
         let place = known.unwrap_or(self.groups.len());
@@ -209,7 +214,7 @@ impl Snapshot {
             .iter()
             .map(|replica| (self.add_host(&replica.address, place), replica.weight))
             .collect();
-        let (primary, replicas) = match roles.0.get(&config.name) {
+        let (primary, replicas) = match seen.roles.get(&config.name) {
             None if config.topology == Topology::Fixed => (Some(configured), listed),
             roles => {
                 let is = |host: &HostId, address: &HostAddress| {
@@ -415,7 +420,7 @@ mod tests {
         let second = first
             .next(
                 config(&group("a", "r", &["t", "p"]), &[V]),
-                &Roles::default(),
+                &Seen::default(),
             )
             .unwrap();
         assert_eq!(
@@ -442,7 +447,7 @@ mod tests {
                     &both(&group("b", "p", &[]), &group("a", "p", &["s", "r"])),
                     &[V, "name = \"u\"\npassword = \"y\"\ngroup = \"b\""],
                 ),
-                &Roles::default(),
+                &Seen::default(),
             )
             .unwrap();
         assert_eq!(
@@ -473,8 +478,11 @@ mod tests {
                 primary: primary.map(address),
                 fenced: fenced.iter().map(|name| address(name)).collect(),
             };
-            let roles = Roles([("a".to_owned(), roles)].into());
-            let next = first.next(first.config.clone(), &roles).unwrap();
+            let seen = Seen {
+                roles: [("a".to_owned(), roles)].into(),
+                ..Seen::default()
+            };
+            let next = first.next(first.config.clone(), &seen).unwrap();
             assert!(next.groups[0].primary.is_none_or(|host| next.leads(host)));
             shown(&next).0[0].clone()
         };

@@ -34,7 +34,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("SHOW ROUTES", "how often statements went where, by reason"),
     ("SHOW ACCOUNTS", "accounts: their clients, statements, errors and limits, and what might be done about them"),
     ("SHOW RULES", "the rules in force, and how many statements each was the first for"),
-    ("SHOW TABLES", "the sharded tables"),
+    ("SHOW TABLES", "the sharded tables, and those that every group has"),
     ("SHOW EVENTS", "what was changed and what happened: when, who, what"),
     ("CHECK BACKENDS", "settings of the servers that do not fit Atlas's or each other's"),
     ("CHECK CONNECTIONS", "connections to the servers that are not this instance's"),

@@ -136,7 +136,7 @@ pub const KEYS: &[Key] = &[
     key("tables.broadcast", r#""allow""#, Yes, "reads that several shards have rows for: `allow`, `deny`, or `listed`: those for which a rule has `allow`"),
     key("tables.multi_shard_writes", r#""deny""#, Yes, "writes to several shards: `deny` or `xa`"),
 
-    key("sharding.global_tables", "[]", Yes, "tables present in every group; `\"auto\"`, to find them, is not known yet"),
+    key("sharding.global_tables", "[]", Yes, "tables present in every group; `auto` finds them, `!schema.table` leaves one out of that"),
     key("sharding.global_writes", r#""deny""#, Yes, "writes to tables present in every group: `deny`, or `xa`, to all of them or none"),
     key("sharding.decision_log", r#""atlas.decisions""#, Yes, "folder in which decisions of writes over several groups are written down"),
     key("sharding.fan_out", "4", Yes, "shards that one statement asks at a time"),

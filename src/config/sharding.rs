@@ -103,6 +103,10 @@ pub struct TableConfig {
 pub struct ShardingConfig {
     /// Tables present in every group.
     pub global_tables: Vec<String>,
+    /// Those that are not named are found.
+    pub finds_globals: bool,
+    /// Tables that are not among them, whatever is found.
+    pub not_global: Vec<String>,
     /// Whether writes to global tables run as an XA transaction over all groups; otherwise they are refused.
     pub global_xa: bool,
     /// The folder in which decisions of writes over several groups are written down.
@@ -374,15 +378,37 @@ impl ShardingConfig {
         let names = section
             .get("global_tables")
             .map_or_else(Vec::new, |field| field.one_or_list());
-        let read = |field: &Field<'_>| match field.string()? {
-            "auto" => {
-                field.error("`auto` is not known to this version: name the tables");
-                None
+        let (mut global_tables, mut not_global, mut finds_globals) =
+            (Vec::new(), Vec::new(), false);
+        for field in &names {
+            let (list, name) = match field.string() {
+                Some("auto") => {
+                    finds_globals = true;
+                    continue;
+                }
+                Some(text) => match text.strip_prefix('!') {
+                    Some(name) => (&mut not_global, name),
+                    None => (&mut global_tables, text),
+                },
+                None => continue,
+            };
+            match value::table_name(name) {
+                Ok(_) => list.push(name.to_owned()),
+                Err(why) => field.error(why),
             }
-            text => field.parse(value::table_name).map(|_| text.to_owned()),
-        };
+        }
+        if let Some(field) = names
+            .first()
+            .filter(|_| !finds_globals && !not_global.is_empty())
+        {
+            field.error(
+                "a name behind `!` is left out of what `auto` finds, and `auto` is not in the list",
+            );
+        }
         Self {
-            global_tables: names.iter().filter_map(read).collect(),
+            global_tables,
+            finds_globals,
+            not_global,
             global_xa: section.choice("global_writes", &[("deny", false), ("xa", true)], false),
             decision_log: section
                 .file("decision_log")

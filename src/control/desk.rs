@@ -16,7 +16,8 @@ use super::load::{LoadError, Loaded, load_file, load_text};
 use super::roles::Watch;
 use crate::config::{Config, Difference, Topology, diff};
 use crate::pool::{Freshness, HostId};
-use crate::snapshot::{GroupRoles, Roles, Snapshot, TooMany};
+use crate::shard::Found;
+use crate::snapshot::{GroupRoles, Seen, Snapshot, TooMany};
 use crate::worker::{Live, Shared, Tls};
 
 /// Workers take up what is in force within microseconds, unless the machine stalls; who waits for them waits so long at most.
@@ -38,8 +39,8 @@ struct State {
     text: Zeroizing<String>,
     /// What the file held when it was read or written last.
     file: Zeroizing<Vec<u8>>,
-    /// Who has which role, where that is not as configured.
-    roles: Roles,
+    /// What was seen of the servers.
+    seen: Seen,
 }
 
 /// What a change came to.
@@ -92,7 +93,7 @@ impl Desk {
             state: Mutex::new(State {
                 file: loaded.text.as_bytes().to_vec().into(),
                 text: loaded.text,
-                roles: Roles::default(),
+                seen: Seen::default(),
             }),
             watch: Mutex::default(),
         }
@@ -155,16 +156,42 @@ impl Desk {
     pub(super) fn put_roles(&self, group: &str, roles: GroupRoles) -> Result<(), Refused> {
         let mut state = self.lock();
         let live = self.shared.live();
-        if state.roles.0.get(group) == Some(&roles) {
+        if state.seen.roles.get(group) == Some(&roles) {
             return Ok(());
         }
-        let mut next = state.roles.clone();
-        next.0.insert(group.to_owned(), roles);
+        let mut next = state.seen.clone();
+        next.roles.insert(group.to_owned(), roles);
         let config = live.snapshot.config.clone();
         let snapshot = live.snapshot.next(config, &next).map_err(Refused::Keys)?;
         self.publish(&live, snapshot, live.tls.clone());
-        state.roles = next;
+        state.seen = next;
         Ok(())
+    }
+
+    /// Has these tables be global, if other ones are.
+    ///
+    /// # Errors
+    /// Nothing has changed, and why.
+    pub(super) fn put_globals(&self, found: Found) -> Result<(), Refused> {
+        let mut state = self.lock();
+        let live = self.shared.live();
+        // A reload may have come meanwhile.
+        if state.seen.globals == found || !live.snapshot.config.sharding.finds_globals {
+            return Ok(());
+        }
+        let mut next = state.seen.clone();
+        next.globals = found;
+        let config = live.snapshot.config.clone();
+        let snapshot = live.snapshot.next(config, &next).map_err(Refused::Keys)?;
+        let version = self.publish(&live, snapshot, live.tls.clone());
+        self.await_applied(version);
+        state.seen = next;
+        Ok(())
+    }
+
+    /// The tables that were found in every group.
+    pub(super) fn globals(&self) -> Found {
+        self.lock().seen.globals.clone()
     }
 
     pub(super) fn checks(&self) -> &Checks {
@@ -192,7 +219,7 @@ impl Desk {
         if has_changed {
             // The same once more, so that every worker looks at what it has.
             let config = live.snapshot.config.clone();
-            let next = live.snapshot.next(config, &_state.roles);
+            let next = live.snapshot.next(config, &_state.seen);
             if let Ok(snapshot) = next {
                 self.publish(&live, snapshot, live.tls.clone());
             }
@@ -231,10 +258,10 @@ impl Desk {
             .map(ToString::to_string)
             .collect();
         let level = loaded.config.log.level;
-        let roles = roles_after(&state.roles, &live.snapshot, &loaded.config);
+        let seen = seen_after(&state.seen, &live.snapshot, &loaded.config);
         let snapshot = live
             .snapshot
-            .next(loaded.config, &roles)
+            .next(loaded.config, &seen)
             .map_err(Refused::Keys)?;
         let tls = read_tls(&snapshot).map_err(Refused::Tls)?;
         let version = self.publish(&live, snapshot, Arc::new(tls));
@@ -242,7 +269,7 @@ impl Desk {
         self.await_applied(version);
         log::set_max_level(level.into());
         state.text = loaded.text;
-        state.roles = roles;
+        state.seen = seen;
         Ok(Applied {
             version,
             differences,
@@ -335,8 +362,11 @@ impl Desk {
 }
 
 /// Who has which role under another configuration: what the servers were seen to be stays, where it is still asked for.
-fn roles_after(roles: &Roles, before: &Snapshot, config: &Config) -> Roles {
-    let mut next = Roles::default();
+fn seen_after(seen: &Seen, before: &Snapshot, config: &Config) -> Seen {
+    let mut next = Seen::default();
+    if config.sharding.finds_globals {
+        next.globals = seen.globals.clone();
+    }
     for group in config
         .groups
         .iter()
@@ -353,8 +383,8 @@ fn roles_after(roles: &Roles, before: &Snapshot, config: &Config) -> Roles {
                 fenced: Vec::new(),
             })
         };
-        if let Some(roles) = roles.0.get(&group.name).cloned().or_else(as_it_was) {
-            next.0.insert(group.name.clone(), roles);
+        if let Some(roles) = seen.roles.get(&group.name).cloned().or_else(as_it_was) {
+            next.roles.insert(group.name.clone(), roles);
         }
     }
     next

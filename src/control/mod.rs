@@ -33,4 +33,4 @@ pub use desk::{Applied, Desk, Refused};
 pub use events::{Event, Events};
 pub use key::encrypt;
 pub use load::{LoadError, Loaded, key_file, load_config, load_config_alone, load_file, read_file};
-pub use probe::globals::start as watch_global_tables;
+pub use probe::globals::{await_known as await_global_tables, start as watch_global_tables};

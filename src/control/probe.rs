@@ -4,6 +4,7 @@
 
 mod chance;
 pub(super) mod connection;
+mod definitions;
 pub(super) mod globals;
 mod heartbeat;
 mod link;
@@ -11,6 +12,7 @@ mod member;
 mod node;
 mod part;
 mod replication;
+mod search;
 pub(super) mod settings;
 mod tell;
 

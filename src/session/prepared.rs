@@ -119,6 +119,7 @@ impl Session {
         let prepared = Prepared {
             text: whole.then(|| cx.texts.keep(sql, self.state.history())),
             logical,
+            unsharded: self.meant(cx),
             own: None,
             is_read: whole && statement.wants_primary().is_none(),
             is_diagnostic,

@@ -139,6 +139,7 @@ impl Session {
             .map_or(Numbers::None, |first| Numbers::Bound(first.get()));
         let capabilities = self.capabilities;
         let is_listed = self.is_allowed();
+        let dialect = self.dialect();
         let Some(statement) = self.statements.get_mut(id) else {
             return Ok(true);
         };
@@ -146,6 +147,7 @@ impl Session {
             return Ok(true);
         }
         let Some(logical) = &mut statement.logical else {
+            still_unsharded(cx, statement, &dialect)?;
             let (kind, traits) = (statement.kind, statement.traits);
             let text = statement.text.clone();
             let sql = text.as_ref().map_or(&b""[..], |text| &text.sql);
@@ -338,6 +340,11 @@ impl Session {
         Ok(())
     }
 
+    /// By what it is known of a statement that is prepared now which tables it means.
+    pub(super) fn meant(&self, cx: &Cx<'_>) -> (u64, Option<Box<[u8]>>) {
+        (cx.snapshot.version, self.state.schema().map(Into::into))
+    }
+
     /// Has the session where a prepared statement runs that must not name a sharded table.
     ///
     /// # Errors
@@ -352,11 +359,41 @@ impl Session {
         if self.diary.is_leg || cx.snapshot.placement.is_none() && self.moved_to.is_none() {
             return Ok(true);
         }
+        let dialect = self.dialect();
         match self.statements.get_mut(id) {
-            Some(statement) if statement.logical.is_some() => Err(Fault::Sharded(refused)),
-            _ => self.go_home(cx, out),
+            Some(statement) if statement.logical.is_some() => {
+                return Err(Fault::Sharded(refused));
+            }
+            Some(statement) => still_unsharded(cx, statement, &dialect)?,
+            None => {}
         }
+        self.go_home(cx, out)
     }
+}
+
+/// A statement that named no sharded table when it was prepared names none by what is in force now, as far as its text tells.
+///
+/// # Errors
+/// It may.
+fn still_unsharded(
+    cx: &Cx<'_>,
+    statement: &mut super::stmt::Prepared,
+    dialect: &Dialect,
+) -> Result<(), Fault> {
+    let version = cx.snapshot.version;
+    let (by, schema) = &statement.unsharded;
+    if *by == version {
+        return Ok(());
+    }
+    let text = statement.sent();
+    if let Some(placement) = &cx.snapshot.placement
+        && placement.words().occur_in(text)
+        && placement.is_mentioned(text, dialect, schema.as_deref())
+    {
+        return Err(Fault::Sharded(Refused::NEW));
+    }
+    statement.unsharded.0 = version;
+    Ok(())
 }
 
 /// An execution as the first of a connection: of the statement with number 1, the types of its parameters told, and without a cursor,

@@ -14,6 +14,8 @@ pub(super) struct Prepared {
     pub(super) text: Option<Arc<Text>>,
     /// It names sharded tables: what the client prepared. Its text is then that of the shard of the last execution.
     pub(super) logical: Option<Box<super::sharded_stmt::Logical>>,
+    /// The map of shards of the snapshot with this number has none of its tables, as it was prepared in this schema.
+    pub(super) unsharded: (u64, Option<Box<[u8]>>),
     /// Without a text it exists on the primary's connection only, under this number.
     pub(super) own: Option<u32>,
     /// The text is a plain read: where it runs is decided at each execution.

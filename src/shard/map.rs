@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::globals::{Found, globals};
 use super::hash;
 use super::key::{INT_MAX, INT_MIN, Key, fold};
 use super::keyset::KeySet;
@@ -58,8 +59,10 @@ struct Range {
 pub struct Placement {
     /// Sharded tables.
     pub tables: Vec<Table>,
-    /// Schema and name of tables that every group has.
+    /// Schema and name of tables that every group has, in order.
     pub globals: Vec<(String, String)>,
+    /// Schemas of which it is not known which others every group has.
+    pub(super) doubt: Vec<String>,
     /// Writes to these are done in all groups, as transactions over all of them.
     pub global_xa: bool,
     /// The groups.
@@ -70,28 +73,35 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The map of a configuration whose groups have these numbers; `None` if nothing is sharded.
+    /// The map of a configuration whose groups have these numbers, where nothing can be found on servers; `None` if nothing is sharded.
     #[must_use]
     pub fn new(config: &Config, places: &[usize]) -> Option<Self> {
-        let globals: Vec<(String, String)> = config
-            .sharding
-            .global_tables
-            .iter()
-            .filter_map(|name| name.split_once('.'))
-            .map(|(schema, name)| (schema.to_owned(), name.to_owned()))
-            .collect();
+        let found = Found {
+            schemas: Found::schemas_of(config),
+            ..Found::default()
+        };
+        Self::with(config, places, &found)
+    }
+
+    /// The same with what was found.
+    #[must_use]
+    pub fn with(config: &Config, places: &[usize], found: &Found) -> Option<Self> {
         if config.tables.is_empty() {
             return None;
         }
-        let names = config.tables.iter().map(|table| table.table.as_str());
-        let words = Words::new(names.chain(globals.iter().map(|(_, name)| name.as_str())));
+        let tables: Vec<Table> = config
+            .tables
+            .iter()
+            .map(|table| Table::new(table, places))
+            .collect();
+        let (globals, doubt) = globals(config, &tables, found);
+        let names = tables.iter().map(|table| table.name.as_str());
+        let names = names.chain(globals.iter().map(|(_, name)| name.as_str()));
+        let words = Words::new(names, !doubt.is_empty());
         Some(Self {
-            tables: config
-                .tables
-                .iter()
-                .map(|table| Table::new(table, places))
-                .collect(),
+            tables,
             globals,
+            doubt,
             global_xa: config.sharding.global_xa,
             groups: places.to_vec(),
             schemas: places
@@ -142,28 +152,9 @@ impl Placement {
             .iter()
             .position(|table| is_name(&table.schema, schema) && is_name(&table.name, name))
     }
-
-    /// Whether every group has the table of this name.
-    pub(super) fn is_global(&self, schema: &[u8], name: &[u8]) -> bool {
-        self.globals
-            .iter()
-            .any(|global| is_name(&global.0, schema) && is_name(&global.1, name))
-    }
 }
 
-impl Placement {
-    /// The schema of a table that every group has, as the configuration writes it.
-    pub(super) fn global_schema(&self, schema: &[u8], name: &[u8]) -> Option<&str> {
-        let is_it =
-            |global: &&(String, String)| is_name(&global.0, schema) && is_name(&global.1, name);
-        self.globals
-            .iter()
-            .find(is_it)
-            .map(|global| global.0.as_str())
-    }
-}
-
-fn is_name(known: &str, name: &[u8]) -> bool {
+pub(super) fn is_name(known: &str, name: &[u8]) -> bool {
     known.as_bytes().eq_ignore_ascii_case(name)
 }
 

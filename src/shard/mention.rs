@@ -15,6 +15,8 @@ pub struct Words {
     firsts: [u64; 2],
     /// A name has no word that could be looked for.
     always: bool,
+    /// It is not known which names there are.
+    is_in_doubt: bool,
 }
 
 const fn is_word(b: u8) -> bool {
@@ -22,9 +24,12 @@ const fn is_word(b: u8) -> bool {
 }
 
 impl Words {
-    /// The words of these names.
-    pub(super) fn new<'n>(names: impl Iterator<Item = &'n str>) -> Self {
-        let mut found = Self::default();
+    /// The words of these names. In doubt every text has to be looked at more closely.
+    pub(super) fn new<'n>(names: impl Iterator<Item = &'n str>, is_in_doubt: bool) -> Self {
+        let mut found = Self {
+            is_in_doubt,
+            ..Self::default()
+        };
         for name in names {
             // Of a name with other signs its first word will do.
             let word = name
@@ -53,7 +58,7 @@ impl Words {
     /// Whether one of the words stands anywhere in the text, in any case.
     #[must_use]
     pub fn occur_in(&self, text: &[u8]) -> bool {
-        if self.always {
+        if self.always || self.is_in_doubt {
             return true;
         }
         let mut at = 0;
@@ -95,15 +100,24 @@ impl Words {
             && self.firsts[half] >> bit & 1 == 1
             && self
                 .words
-                .iter()
-                .any(|known| known.eq_ignore_ascii_case(word))
+                .binary_search_by(|known| {
+                    let word = word.iter().map(u8::to_ascii_lowercase);
+                    known.iter().copied().cmp(word)
+                })
+                .is_ok()
     }
 }
 
 impl Placement {
-    /// Whether a sharded or global table may be named where a table can stand. `schema` is the session's.
+    /// Whether a sharded or global table may be named where a table can stand, or changed while it is not known which are global.
+    /// `schema` is the session's.
     #[must_use]
     pub fn is_mentioned(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
+        self.is_named(text, d, schema) || self.may_change_in_doubt(text, d, schema)
+    }
+
+    /// Whether a sharded or global table may be named where a table can stand.
+    pub(super) fn is_named(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
         let mut may_stand = true;
         let mut qualifier: Option<Vec<u8>> = None;
         let mut is_qualified = false;
@@ -266,7 +280,7 @@ fn name_of(tok: Tok, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-fn unquote(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn unquote(bytes: &[u8]) -> Vec<u8> {
     let Some(quote) = bytes.first() else {
         return Vec::new();
     };

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `key`, `hash`, `map` | values of keys, hashes, from keys to shards |
 //! | `keyset`, `compare`, `cond` | what conditions say about keys, as sets that may be too large and never too small |
+//! | `globals` | tables that every group has, named or found |
 //! | `mention`, `lookout` | whether a statement names a sharded table, and whether one may that is too long to be looked at whole |
 //! | `tokens`, `parse` | the tree, behind guards |
 //! | `read`, `lower`, `write`, `describe`, `define`, `names`, `values` | from the tree to the shape |
@@ -31,6 +32,7 @@ mod define;
 mod describe;
 mod dress;
 mod fill;
+mod globals;
 mod hash;
 mod ids;
 mod key;
@@ -61,6 +63,7 @@ pub use compare::{Comparison, Truth};
 pub use cond::{Cond, Operand};
 pub use dress::{Dress, Part, Shows};
 pub use fill::{Fill, Numbers};
+pub use globals::Found;
 pub use ids::{Ids, Lease, NODES};
 pub use key::{Key, Misfit, Scalar};
 pub use keyset::KeySet;
@@ -133,6 +136,10 @@ impl Placement {
         schema: Option<&[u8]>,
         columns: &Columns,
     ) -> Result<Option<Shape>, Refused> {
+        let may_change = self.may_change_in_doubt(text, d, schema);
+        if may_change && !self.is_named(text, d, schema) {
+            return Err(self.in_doubt());
+        }
         if let Some(shape) = describe::describe(self, text, d, schema) {
             return Ok(Some(shape));
         }
@@ -154,6 +161,9 @@ impl Placement {
             reader.obstacle("a locking read over several shards");
         }
         let writes = reader.shape.act != Act::Read;
+        if writes && may_change && reader.shape.names_unsharded {
+            return Err(self.in_doubt());
+        }
         if reader.shape.refs.is_empty() && writes && reader.shape.names_global {
             self.check_everywhere(&reader.shape, text, d)?;
         }

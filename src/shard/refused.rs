@@ -36,6 +36,11 @@ impl Refused {
         "its table is not sharded any more: prepare the statement again",
     ));
 
+    /// The configuration, or what was found on the servers, has changed.
+    pub const NEW: Self = Self(Cow::Borrowed(
+        "a table that it names may be sharded or in every group now: prepare the statement again",
+    ));
+
     /// COM_FIELD_LIST.
     pub const FIELDS: Self = Self(Cow::Borrowed(
         "the columns of a sharded table by COM_FIELD_LIST: say SHOW COLUMNS FROM",

@@ -174,6 +174,10 @@ impl Worker {
             .iter()
             .map(|_| Balance::default())
             .collect();
+        // What has come into force since the beginning is what this one begins with.
+        if let Some(applied) = shared.applied.get(index) {
+            applied.store(live.snapshot.version, std::sync::atomic::Ordering::SeqCst);
+        }
         let mut texts = Texts::default();
         texts.set_run(shared.decisions.run());
         Ok(Self {

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod auto;
 mod broadcast;
 mod conversions;
 mod definitions;

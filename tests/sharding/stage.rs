@@ -103,6 +103,11 @@ impl<'b> Stage<'b> {
             "INSERT INTO {schema}_b.zone VALUES (1, 'one'), (2, 'two')"
         ));
         bed.wait_replicas();
+        let globals = if sharding.contains("global_tables") {
+            String::new()
+        } else {
+            format!("global_tables = [\"{schema}.zone\"]")
+        };
         let table = |name: &str, rest: &str| {
             format!("[[tables]]\nname = \"{schema}.{name}\"\n{rest}\n{each}\n")
         };
@@ -125,7 +130,7 @@ impl<'b> Stage<'b> {
                     "sk",
                     "key = \"k\"\nkey_type = \"string\"\nhash = \"crc32\"\nranges = [{ groups = [\"main\", \"s1\"] }]",
                 ))
-                .append(&format!("[sharding]\nmerge_memory = \"1MiB\"\nglobal_tables = [\"{schema}.zone\"]\n{sharding}"))
+                .append(&format!("[sharding]\nmerge_memory = \"1MiB\"\n{globals}\n{sharding}"))
                 .append(more),
         );
         Self {

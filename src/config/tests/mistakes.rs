@@ -103,9 +103,11 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "4: groups[0].schemas.shop: `` is not a name: 1 to 64 characters are needed",
         "4: groups[0].schemas.x: expected a string in quotes, found a whole number",
     ]),
-    ("[[groups]]\nname = \"main\"\nprimary = \"h:1\"\nschemas = { a = \"b\" }\n[sharding]\nglobal_tables = \"auto\"", &[
+    ("[[groups]]\nname = \"main\"\nprimary = \"h:1\"\nschemas = { a = \"b\" }\n[sharding]\nglobal_tables = [\"a.b\", \"c\", \"!d.e\", \"!f\"]", &[
         "1: groups[0]: `schemas` is for groups that hold shards only, and account \"shop\" has its unsharded tables here, whose statements are not rewritten",
-        "6: sharding.global_tables: `auto` is not known to this version: name the tables",
+        "6: sharding.global_tables[0]: a name behind `!` is left out of what `auto` finds, and `auto` is not in the list",
+        "6: sharding.global_tables[1]: `c` is not a table: write schema.table",
+        "6: sharding.global_tables[3]: `f` is not a table: write schema.table",
     ]),
     // Users.
     ("[[users]]\nname = \"u\"", &["1: users[0].password: missing: the password of the account, such as \"env:SHOP_PASSWORD\"; \"\" when it has none"]),

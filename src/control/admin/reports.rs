@@ -262,7 +262,7 @@ fn action(action: RuleAction) -> String {
     }
 }
 
-/// `SHOW TABLES`: the ranges of each sharded table.
+/// `SHOW TABLES`: the ranges of each sharded table, and the tables that every group has.
 pub(super) fn tables(live: &Live) -> Table {
     let config = &live.snapshot.config;
     let mut table = Table::new([
@@ -276,6 +276,7 @@ pub(super) fn tables(live: &Live) -> Table {
         "tables#",
         "first#",
         "broadcast",
+        "kind",
     ]);
     for sharded in &config.tables {
         for range in &sharded.ranges {
@@ -311,8 +312,26 @@ pub(super) fn tables(live: &Live) -> Table {
                     Broadcast::Deny => "deny",
                 }
                 .to_owned(),
+                "sharded".to_owned(),
             ]);
         }
+    }
+    let Some(placement) = &live.snapshot.placement else {
+        return table;
+    };
+    let mut say = |name: String, kind: &str| {
+        let mut row = vec![Some(name)];
+        row.resize(10, None);
+        row.push(Some(kind.to_owned()));
+        table.push_row(row);
+    };
+    for (schema, name) in &placement.globals {
+        let name = format!("{schema}.{name}");
+        let is_named = config.sharding.global_tables.contains(&name);
+        say(name, if is_named { "global" } else { "global, found" });
+    }
+    for schema in placement.doubt() {
+        say(format!("{schema}.*"), "not known yet");
     }
     table
 }

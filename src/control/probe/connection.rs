@@ -244,6 +244,19 @@ impl Connection {
         sql: &str,
         deadline: Instant,
     ) -> Result<Answer, Fault> {
+        self.ask_many(sql, ROWS_MAX, deadline)
+    }
+
+    /// The same for an answer of up to so many rows.
+    ///
+    /// # Errors
+    /// As there.
+    pub(in crate::control) fn ask_many(
+        &mut self,
+        sql: &str,
+        rows_max: usize,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
         let mut packet = Vec::new();
         let mut writer = PacketWriter::begin(&mut packet, 0);
         writer.u8(Command::Query.code());
@@ -276,7 +289,7 @@ impl Connection {
             match packet.first() {
                 Some(0xfe) if packet.len() < 9 => return Ok(Answer::Rows(names, rows)),
                 Some(0xff) => return Ok(refusal(&packet)),
-                _ if rows.len() >= ROWS_MAX => return Err("it gives rows without end".into()),
+                _ if rows.len() >= rows_max => return Err("it gives rows without end".into()),
                 _ => {}
             }
             let row: Result<Vec<_>, _> = TextRow::new(&packet)

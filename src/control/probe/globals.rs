@@ -1,42 +1,38 @@
-//! Global tables: whether the primary of every group has each of them, and all define it alike. Looked at when the servers have been
-//! checked once, after every change of what is in force, and from time to time; what is not as it should be is told once, and once more
-//! when it is in order again. By a thread of its own, over connections that last no longer than a look.
+//! Global tables: whether the primary of every group has each of them, and all define it alike; and with `auto` which tables these are.
+//! Looked at when the servers have been checked once, after every change of what is in force, and from time to time; what is not as it
+//! should be is told once, and once more when it is in order again. By a thread of its own, over connections that last no longer than a
+//! look. What is made of what was seen is `search`'s.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Fault;
 use super::connection::{Answer, Connection, Target};
+use super::definitions::{Definition, columns, difference, quoted};
+use super::search::{self, Search, Table};
 use crate::config::HostAddress;
 use crate::control::desk::Desk;
 use crate::pool::HostId;
-use crate::shard::Placement;
+use crate::shard::{Found, Placement};
 use crate::sql::Server;
-use crate::worker::Live;
+use crate::worker::{Live, Shared};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(60);
+/// The same where tables are found.
+const EVERY_SEARCH: Duration = Duration::from_secs(15);
+/// The same while something is not known yet, or on its way out.
+const SOON: Duration = Duration::from_secs(1);
 /// Between two looks at whether something else is in force.
 const TICK: Duration = Duration::from_millis(500);
+/// The same at first: clients wait for it.
+const FIRST_TICK: Duration = Duration::from_millis(5);
 /// One server has answered by then.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What is asked of each column: its name and what both kinds of servers say alike, then what they word each in its own way.
-const COLUMNS: &str = "COLUMN_NAME, DATA_TYPE, IS_NULLABLE, COLUMN_TYPE, COLUMN_DEFAULT, COLLATION_NAME, COLUMN_KEY, EXTRA";
-/// So many of them are alike on both.
-const ALIKE: usize = 3;
-
-type Column = Vec<Option<Vec<u8>>>;
-
-/// A table as a server describes it.
-#[derive(Debug)]
-struct Definition {
-    group: String,
-    kind: Server,
-    columns: Vec<Column>,
-}
+/// Tables that a schema may have.
+const TABLES_MAX: usize = 100_000;
 
 /// Starts the thread.
 ///
@@ -49,23 +45,46 @@ pub fn start(desk: Arc<Desk>) -> io::Result<()> {
     Ok(())
 }
 
+/// Waits until it is known which tables every group has, or the deadline has come.
+pub fn await_known(shared: &Shared, deadline: Instant) {
+    let is_known = || {
+        let live = shared.live();
+        let placement = live.snapshot.placement.as_ref();
+        placement.is_none_or(|placement| placement.doubt().is_empty())
+    };
+    while !is_known() && Instant::now() < deadline {
+        std::thread::sleep(FIRST_TICK);
+    }
+}
+
 fn run(desk: &Desk) {
     while !desk.checks().first_round_is_over() {
-        std::thread::sleep(TICK);
+        std::thread::sleep(FIRST_TICK);
     }
     let mut told = BTreeSet::new();
-    let mut seen: Option<(u64, Instant)> = None;
+    let mut search = Search::default();
+    let mut seen: Option<(u64, Instant, Duration)> = None;
     loop {
         let live = desk.shared().live();
         let version = live.snapshot.version;
-        let is_due = |(of, at): (u64, Instant)| of != version || at.elapsed() >= EVERY;
+        let is_due =
+            |(of, at, every): (u64, Instant, Duration)| of != version || at.elapsed() >= every;
         if seen.is_none_or(is_due)
             && let Some(placement) = &live.snapshot.placement
         {
-            if let Some(wrong) = look(&live, placement) {
+            let mut wrong = BTreeSet::new();
+            let schemas = Found::schemas_of(&live.snapshot.config);
+            let mut every = EVERY;
+            if schemas.is_empty() && placement.globals.is_empty() {
+                told.clear();
+            } else {
+                let looked = look(&live, placement, &schemas, &mut wrong);
+                if !schemas.is_empty() {
+                    every = find(desk, &mut search, &schemas, looked, placement, &mut wrong);
+                }
                 tell(desk, &mut told, wrong, placement.globals.len());
             }
-            seen = Some((version, Instant::now()));
+            seen = Some((version, Instant::now(), every));
         }
         std::thread::sleep(TICK);
     }
@@ -83,70 +102,245 @@ fn tell(desk: &Desk, told: &mut BTreeSet<String>, wrong: BTreeSet<String>, count
     *told = wrong;
 }
 
-/// What is wrong; nothing where there is nothing to be looked at.
-fn look(live: &Live, placement: &Placement) -> Option<BTreeSet<String>> {
-    if placement.globals.is_empty() {
-        return None;
-    }
-    let mut wrong = BTreeSet::new();
-    let mut known: Vec<Vec<Definition>> = placement.globals.iter().map(|_| Vec::new()).collect();
-    for (place, group) in live.snapshot.groups.iter().enumerate() {
-        let Some(primary) = group.primary.filter(|_| !group.is_gone) else {
-            continue;
+/// Has what was seen be in force, and says what is new; gives the time to the next look.
+fn find(
+    desk: &Desk,
+    search: &mut Search,
+    schemas: &BTreeSet<String>,
+    looked: Looked,
+    placement: &Placement,
+    wrong: &mut BTreeSet<String>,
+) -> Duration {
+    let before = desk.globals();
+    let seen = search::Seen {
+        schemas,
+        groups: &looked.groups,
+        tables: looked.tables,
+        is_complete: looked.is_complete,
+    };
+    let result = search.judge(&before, &seen, Instant::now());
+    wrong.extend(result.wrong);
+    if result.found != before {
+        let is_first = before.schemas != result.found.schemas;
+        if let Err(error) = desk.put_globals(result.found.clone()) {
+            log::error!(
+                "the tables that were found in every group cannot be put in force: {error}"
+            );
+            return EVERY_SEARCH;
+        }
+        let names = |tables: &mut dyn Iterator<Item = &(String, String)>| {
+            let names: Vec<String> = tables.map(|(s, n)| format!("{s}.{n}")).collect();
+            names.join(", ")
         };
+        let added = names(&mut result.found.tables.difference(&before.tables));
+        let gone = before.tables.difference(&result.found.tables);
+        // What the configuration leaves out is no news.
+        let gone = names(&mut gone.filter(|name| placement.globals.contains(name)));
+        if !added.is_empty() {
+            let text = format!("found in every group, and global from here on: {added}");
+            desk.events().record("atlas", "global table", text);
+        } else if is_first && gone.is_empty() {
+            let schemas: Vec<&str> = schemas.iter().map(String::as_str).collect();
+            let text = format!(
+                "no other table of schema {} is in every group",
+                schemas.join(", ")
+            );
+            desk.events().record("atlas", "global table", text);
+        }
+        if !gone.is_empty() {
+            let text = format!("in one group at most, and global no longer: {gone}");
+            log::warn!("{text}");
+            desk.events().record("atlas", "global table", text);
+        }
+    }
+    let is_open = result.is_leaving || !placement.doubt().is_empty() && !looked.is_complete;
+    if is_open { SOON } else { EVERY_SEARCH }
+}
+
+/// What the primaries said.
+struct Looked {
+    /// Names of the groups that answered.
+    groups: Vec<String>,
+    /// Tables that may be global.
+    tables: BTreeMap<(String, String), Table>,
+    /// Every group answered.
+    is_complete: bool,
+}
+
+/// A group that is asked.
+struct Group {
+    place: usize,
+    name: String,
+    kind: Server,
+    connection: Connection,
+    deadline: Instant,
+    /// Schema, by the name that clients know, and name of its tables.
+    tables: BTreeSet<(String, String)>,
+}
+
+/// Looks at all groups, and says what is wrong with the tables that are known.
+fn look(
+    live: &Live,
+    placement: &Placement,
+    schemas: &BTreeSet<String>,
+    wrong: &mut BTreeSet<String>,
+) -> Looked {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut is_complete = true;
+    for (place, group) in live.snapshot.groups.iter().enumerate() {
+        if group.is_gone {
+            continue;
+        }
         let deadline = Instant::now() + PATIENCE;
-        let asked = connect(live, place, primary, deadline).and_then(|mut connection| {
-            let mut all = Vec::new();
-            for (schema, name) in &placement.globals {
-                let schema = placement.schema_on(place, schema);
-                all.push(columns(&mut connection, schema, name, deadline)?);
+        let opened = match group.primary {
+            Some(primary) => connect(live, place, primary, deadline),
+            None => Err("it has no primary".into()),
+        };
+        let listed = opened.and_then(|mut connection| {
+            let mut tables = BTreeSet::new();
+            for schema in schemas {
+                let there = placement.schema_on(place, schema);
+                let names = base_tables(&mut connection, there, deadline)?;
+                if !placement.is_seen_in(place, schema, &names) {
+                    wrong.insert(format!(
+                        "the sharded tables of schema {schema} are not in group {}, or the monitor's account may not see them there: which tables every group has is not known",
+                        group.name
+                    ));
+                    return Err("its sharded tables are not seen".into());
+                }
+                tables.extend(names.into_iter().map(|name| (schema.clone(), name)));
             }
-            let kind = connection.facts.server();
-            connection.quit(deadline);
-            Ok((kind, all))
+            Ok((connection, tables))
         });
-        match asked {
+        match listed {
+            // That it does not answer its checks tell; what it has is not known, and says nothing.
             Err(fault) => {
-                // That it does not answer its checks tell; what it has is not known, and says nothing.
-                log::debug!(
-                    "the global tables of group {} are not known: {fault}",
-                    group.name
-                );
+                is_complete = false;
+                log::debug!("the tables of group {} are not known: {fault}", group.name);
             }
-            Ok((kind, all)) => {
-                for ((definitions, global), columns) in
-                    known.iter_mut().zip(&placement.globals).zip(all)
-                {
-                    if columns.is_empty() {
-                        wrong.insert(format!(
-                            "global table {}.{} is not in group {}, or the monitor's account may not see it there",
-                            global.0, global.1, group.name
-                        ));
-                    } else {
-                        definitions.push(Definition {
-                            group: group.name.clone(),
-                            kind,
-                            columns,
-                        });
-                    }
+            Ok((connection, tables)) => groups.push(Group {
+                place,
+                name: group.name.clone(),
+                kind: connection.facts.server(),
+                connection,
+                deadline,
+                tables,
+            }),
+        }
+    }
+    let mut known: BTreeMap<(String, String), Table> = BTreeMap::new();
+    if is_complete {
+        let taken = placement.taken(&live.snapshot.config);
+        let all: Vec<&BTreeSet<(String, String)>> =
+            groups.iter().map(|group| &group.tables).collect();
+        let names = search::in_every(&all, &taken);
+        known.extend(names.into_iter().map(|name| (name, Table::default())));
+    }
+    for name in &placement.globals {
+        known.entry(name.clone()).or_default().is_known = true;
+    }
+    groups.retain_mut(|group| {
+        let described = describe(group, placement, &mut known);
+        if let Err(fault) = &described {
+            is_complete = false;
+            log::debug!("the tables of group {} are not known: {fault}", group.name);
+        }
+        described.is_ok()
+    });
+    for ((schema, name), table) in &known {
+        if table.is_known {
+            for group in &groups {
+                if !table.definitions.iter().any(|d| d.group == group.name) {
+                    wrong.insert(format!(
+                        "global table {schema}.{name} is not in group {}, or the monitor's account may not see it there",
+                        group.name
+                    ));
                 }
             }
         }
-    }
-    for (definitions, (schema, name)) in known.iter().zip(&placement.globals) {
-        let Some((first, others)) = definitions.split_first() else {
+        let Some((first, others)) = table.definitions.split_first() else {
             continue;
         };
         for other in others {
             if let Some(how) = difference(first, other) {
+                let (what, end) = if table.is_known {
+                    ("global table", "")
+                } else {
+                    ("table", "; it is not taken for a global table")
+                };
                 wrong.insert(format!(
-                    "global table {schema}.{name} is defined otherwise in group {} than in group {}: {how}",
+                    "{what} {schema}.{name} is defined otherwise in group {} than in group {}: {how}{end}",
                     other.group, first.group
                 ));
             }
         }
     }
-    Some(wrong)
+    Looked {
+        groups: groups.into_iter().map(Group::leave).collect(),
+        tables: known,
+        is_complete,
+    }
+}
+
+impl Group {
+    /// Ends the connection; gives the name.
+    fn leave(self) -> String {
+        self.connection.quit(self.deadline);
+        self.name
+    }
+}
+
+/// Notes how a group defines these tables.
+fn describe(
+    group: &mut Group,
+    placement: &Placement,
+    known: &mut BTreeMap<(String, String), Table>,
+) -> Result<(), Fault> {
+    let schemas: BTreeSet<String> = known.keys().map(|(schema, _)| schema.clone()).collect();
+    let deadline = Instant::now() + PATIENCE;
+    for schema in schemas {
+        let of = known.iter_mut().filter(|((s, _), _)| *s == schema);
+        let of: Vec<(&str, &mut Table)> = of.map(|((_, n), t)| (n.as_str(), t)).collect();
+        let names: Vec<&str> = of.iter().map(|(name, _)| *name).collect();
+        let there = placement.schema_on(group.place, &schema);
+        let mut columns = columns(&mut group.connection, there, &names, deadline)?;
+        for (name, table) in of {
+            // On some file systems names have no case.
+            let found = columns.remove(name.as_bytes()).or_else(|| {
+                let is_it = |key: &&Vec<u8>| key.eq_ignore_ascii_case(name.as_bytes());
+                let key = columns.keys().find(is_it)?.clone();
+                columns.remove(&key)
+            });
+            if let Some(columns) = found {
+                table.definitions.push(Definition {
+                    group: group.name.clone(),
+                    kind: group.kind,
+                    columns,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tables of a schema, without views.
+fn base_tables(
+    connection: &mut Connection,
+    schema: &str,
+    deadline: Instant,
+) -> Result<BTreeSet<String>, Fault> {
+    let sql = format!(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE'",
+        quoted(schema)
+    );
+    match connection.ask_many(&sql, TABLES_MAX, deadline)? {
+        Answer::Rows(_, rows) => Ok(rows
+            .into_iter()
+            .filter_map(|row| String::from_utf8(row.into_iter().next()??).ok())
+            .collect()),
+        Answer::Done => Ok(BTreeSet::new()),
+        Answer::Refused { code, message } => Err(Fault::Refused { code, message }),
+    }
 }
 
 /// A connection to a group's primary, by the account of checks.
@@ -175,108 +369,4 @@ pub(in crate::control) fn connect(
         monitor: &live.snapshot.config.monitor,
     };
     Connection::open(&target, deadline)
-}
-
-fn columns(
-    connection: &mut Connection,
-    schema: &str,
-    name: &str,
-    deadline: Instant,
-) -> Result<Vec<Column>, Fault> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
-        quoted(schema),
-        quoted(name)
-    );
-    match connection.ask(&sql, deadline)? {
-        Answer::Rows(_, rows) => Ok(rows),
-        Answer::Done => Ok(Vec::new()),
-        Answer::Refused { code, message } => Err(Fault::Refused { code, message }),
-    }
-}
-
-fn quoted(name: &str) -> String {
-    format!("'{}'", name.replace('\\', "\\\\").replace('\'', "''"))
-}
-
-/// In what two groups' definitions differ; servers of two kinds word some things in two ways, which are passed over.
-fn difference(first: &Definition, other: &Definition) -> Option<String> {
-    let compared = if first.kind == other.kind {
-        usize::MAX
-    } else {
-        ALIKE
-    };
-    let named = |column: Option<&Column>| {
-        let text = |at: usize| {
-            let cell = column.and_then(|column| column.get(at)).cloned().flatten();
-            String::from_utf8_lossy(&cell.unwrap_or_default()).into_owned()
-        };
-        match column {
-            None => "none".to_owned(),
-            Some(_) => format!("`{}` {}", text(0), text(ALIKE)),
-        }
-    };
-    let count = first.columns.len().max(other.columns.len());
-    let at = (0..count).find(|at| {
-        let of = |definition: &Definition| {
-            let column = definition.columns.get(*at).cloned();
-            column.map(|column| column.into_iter().take(compared).collect::<Vec<_>>())
-        };
-        of(first) != of(other)
-    })?;
-    Some(format!(
-        "column {} is {} there and {} here (type, default, collation and keys are compared too)",
-        at + 1,
-        named(first.columns.get(at)),
-        named(other.columns.get(at)),
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn definition(kind: Server, columns: &[[&str; 5]]) -> Definition {
-        let cell = |text: &&str| Some(text.as_bytes().to_vec());
-        Definition {
-            group: String::new(),
-            kind,
-            columns: columns
-                .iter()
-                .map(|column| column.iter().map(cell).collect())
-                .collect(),
-        }
-    }
-
-    #[test]
-    fn definitions_are_compared() {
-        const ID: [&str; 5] = ["id", "int", "NO", "int(11)", "NULL"];
-        const ID_THERE: [&str; 5] = ["id", "int", "NO", "int", ""];
-        const NAME: [&str; 5] = ["name", "varchar", "YES", "varchar(9)", "NULL"];
-        let (maria, mysql) = (Server::MariaDb, Server::MySql);
-        let first = definition(maria, &[ID, NAME]);
-        assert_eq!(difference(&first, &definition(maria, &[ID, NAME])), None);
-        let told = difference(&first, &definition(maria, &[ID_THERE, NAME])).unwrap();
-        assert!(
-            told.starts_with("column 1 is `id` int(11) there and `id` int here"),
-            "{told}"
-        );
-        // As the other kind of server words it.
-        assert_eq!(
-            difference(&first, &definition(mysql, &[ID_THERE, NAME])),
-            None
-        );
-        let told = difference(&first, &definition(mysql, &[ID])).unwrap();
-        assert!(
-            told.starts_with("column 2 is `name` varchar(9) there and none here"),
-            "{told}"
-        );
-        let told = difference(&first, &definition(mysql, &[NAME, ID])).unwrap();
-        assert!(told.starts_with("column 1 is `id`"), "{told}");
-    }
-
-    #[test]
-    fn names_are_quoted() {
-        assert_eq!(quoted("a'b\\c"), "'a''b\\\\c'");
-    }
 }
