@@ -342,8 +342,12 @@ impl Session {
             | Kind::Kill => true,
             Kind::Show => traits.contains(Traits::DIAGNOSTICS),
             Kind::Read | Kind::Set => {
-                !traits.intersects(Traits::UNKNOWN_FUNCTION | Traits::MULTI | Traits::SEQUENCE)
-                    && !sql::uses_tables(sql, &self.dialect(), kind)
+                let schema = self.state.schema().unwrap_or_default();
+                let is_renamed = self.schema_there(schema) != schema;
+                let is_odd = traits
+                    .intersects(Traits::UNKNOWN_FUNCTION | Traits::MULTI | Traits::SEQUENCE)
+                    || is_renamed && sql::asks_schema(sql, &self.dialect());
+                !is_odd && !sql::uses_tables(sql, &self.dialect(), kind)
             }
             _ => false,
         }

@@ -149,7 +149,9 @@ fn check(words: &Words<'_>, behind: usize, key: &str) -> Result<(), Refused> {
         if words.is(at, &["rename"]) && !words.is(at + 1, &["column", "index", "key"])
             || words.is(at, &["exchange", "discard", "import"])
         {
-            return refuse("RENAME, EXCHANGE, DISCARD or IMPORT of a sharded table");
+            return refuse(
+                "RENAME, EXCHANGE, DISCARD or IMPORT of a sharded table: do it to its tables in each group, by their names there, and change the configuration where it names the table",
+            );
         }
         if words.is(at, &["drop", "change", "modify", "rename"]) {
             let column = words.behind(words.behind(at + 1, &["column"]), &["if", "exists"]);

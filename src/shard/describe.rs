@@ -52,14 +52,8 @@ pub(super) fn items(text: &[u8], d: &Dialect, count: usize) -> Vec<Item> {
         .collect()
 }
 
-/// The shape of a statement that describes a sharded table; `None` for any other.
-pub(super) fn describe(
-    placement: &Placement,
-    text: &[u8],
-    d: &Dialect,
-    schema: Option<&[u8]>,
-) -> Option<Shape> {
-    let items = items(text, d, 16);
+/// The table that a statement describes: where its answer has names, the schema if it is named, and the name.
+fn subject(items: &[Item]) -> Option<(Shows, Option<&Item>, &Item)> {
     let is = |at: usize, words: &[&str]| items.get(at).is_some_and(|item| item.is_one_of(words));
     let mut at = 0;
     let mut shows = Shows::Data;
@@ -95,6 +89,32 @@ pub(super) fn describe(
     if is(behind, &["from", "in"]) {
         return None;
     }
+    Some((shows, schema_item, name))
+}
+
+/// Whether a statement describes a table that every group has: which of them is asked makes no difference.
+pub(super) fn is_of_global(
+    placement: &Placement,
+    text: &[u8],
+    d: &Dialect,
+    schema: Option<&[u8]>,
+) -> bool {
+    let items = items(text, d, 16);
+    subject(&items).is_some_and(|(_, schema_item, name)| {
+        let schema = schema_item.map_or(schema, |schema| Some(&*schema.name));
+        schema.is_some_and(|schema| placement.is_global(schema, &name.name))
+    })
+}
+
+/// The shape of a statement that describes a sharded table; `None` for any other.
+pub(super) fn describe(
+    placement: &Placement,
+    text: &[u8],
+    d: &Dialect,
+    schema: Option<&[u8]>,
+) -> Option<Shape> {
+    let items = items(text, d, 16);
+    let (shows, schema_item, name) = subject(&items)?;
     let of = match schema_item {
         Some(schema) => placement.table(&schema.name, &name.name),
         None => placement.table(schema?, &name.name),

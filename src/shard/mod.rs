@@ -143,12 +143,19 @@ impl Placement {
         if let Some(shape) = describe::describe(self, text, d, schema) {
             return Ok(Some(shape));
         }
+        if describe::is_of_global(self, text, d, schema) {
+            return Ok(None);
+        }
         if let Some(shape) = define::define(self, text, d, schema)? {
             return Ok(Some(shape));
         }
         if !is_query_or_change(text, d) {
             return if mention::is_acted_on(self, text, d, schema) {
-                read::refuse(ELSEWHERE)
+                let is_rename = sql::Tokens::new(text, d)
+                    .next()
+                    .and_then(|t| text.get(t.start..t.end))
+                    .is_some_and(|word| word.eq_ignore_ascii_case(b"rename"));
+                read::refuse(if is_rename { RENAME } else { ELSEWHERE })
             } else {
                 Ok(None)
             };
@@ -157,6 +164,7 @@ impl Placement {
         let mut reader = Reader::new(self, text, d, schema, columns, parsed.is_doubtful);
         reader.statement(&parsed.statement)?;
         reader.shape.params = parsed.params;
+        reader.shape.asks_schema = schema.is_some() && sql::asks_schema(text, d);
         if parsed.is_locking {
             reader.obstacle("a locking read over several shards");
         }
@@ -200,6 +208,9 @@ impl Placement {
 
 /// What to do with statements that are not analysed.
 const ELSEWHERE: &str = "this kind of statement on a sharded or global table: send it to the servers of each group, with the names of the physical tables";
+
+/// What to do to have a table's name be another: the configuration has it too.
+const RENAME: &str = "RENAME of a sharded or global table: rename its tables in each group, by their names there, and the table in the configuration, and reload";
 
 /// Whether a statement is of a kind that the parser is asked about.
 fn is_query_or_change(text: &[u8], d: &Dialect) -> bool {

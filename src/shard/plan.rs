@@ -323,6 +323,11 @@ impl Placement {
         rows: Vec<usize>,
         asked: Asked<'_>,
     ) -> Result<Leg, Refused> {
+        if shape.asks_schema && self.schemas_of(group).next().is_some() {
+            return Err(Refused::new(
+                "DATABASE() or SCHEMA() where the statement runs in a group whose schemas have other names: write the name",
+            ));
+        }
         let places = shape.refs.iter().map(|named| named.table).zip(chosen);
         let is_renamed = |table: usize, shard: usize| {
             let table = self.tables.get(table);

@@ -91,6 +91,7 @@ impl Shape {
             names_unsharded: false,
             names_global: false,
             globals: Vec::new(),
+            asks_schema: false,
             obstacle: None,
             limit: None,
             shows: Shows::Data,
@@ -183,6 +184,8 @@ pub struct Shape {
     pub names_global: bool,
     /// Where the schema of such a table stands, by the name in the configuration.
     pub globals: Vec<(String, Range<usize>)>,
+    /// It asks for the name of the session's schema, which is another in some groups.
+    pub asks_schema: bool,
     /// Why rows of several shards cannot just follow each other.
     pub obstacle: Option<Refused>,
     /// LIMIT without an offset.

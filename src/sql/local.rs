@@ -40,6 +40,22 @@ pub fn releases_connection(sql: &[u8], d: &Dialect) -> bool {
     releases
 }
 
+/// Whether DATABASE() or SCHEMA() is called.
+#[must_use]
+pub fn asks_schema(sql: &[u8], d: &Dialect) -> bool {
+    let mut c = Cursor::new(sql, d);
+    let (mut is_name, mut is_open) = (false, false);
+    while c.tok() != Tok::End {
+        if is_open && c.tok() == Tok::Close {
+            return true;
+        }
+        is_open = is_name && c.tok() == Tok::Open;
+        is_name = c.is_word("database") || c.is_word("schema");
+        c.step();
+    }
+    false
+}
+
 /// Where in `sql` the statement starts that an EXPLAIN ROUTE asks about (its comments belong to it);
 /// `None` if `sql` is no EXPLAIN ROUTE.
 #[must_use]

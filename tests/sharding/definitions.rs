@@ -61,7 +61,7 @@ fn definitions_are_made_on_every_table() {
         assert_eq!(with_column(&stage, &mut servers, "s"), "2+2");
         for (sql, why) in [
             ("ALTER TABLE log RENAME TO logs", "RENAME"),
-            ("RENAME TABLE log TO logs", "this kind of statement"),
+            ("RENAME TABLE log TO logs", "RENAME of a sharded"),
             ("ALTER TABLE log DROP COLUMN id", "changes the shard key"),
             ("ALTER TABLE log MODIFY id INT", "changes the shard key"),
             ("CREATE TABLE log LIKE misc", "LIKE"),

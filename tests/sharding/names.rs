@@ -171,3 +171,82 @@ fn physical_names_do_not_leak() {
         );
     }
 }
+
+/// A global table is described like any other, and DATABASE() is never the physical name.
+#[test]
+fn what_is_asked_of_schemas_and_global_tables() {
+    for bed in Bed::both() {
+        let stage = Stage::new(&bed, "transaction");
+        let schema = stage.schema.to_string();
+        let (mut client, mut direct) = (stage.client(), stage.direct());
+        let named = |told: Vec<String>| -> Vec<String> {
+            told.iter()
+                .map(|line| line.replace(&stage.whole.to_string(), &schema))
+                .collect()
+        };
+        for sql in [
+            "DESCRIBE zone",
+            "DESC zone name",
+            "EXPLAIN zone",
+            "SHOW COLUMNS FROM zone",
+            "SHOW FULL COLUMNS FROM zone",
+            "SHOW CREATE TABLE zone",
+            "SHOW INDEX FROM zone",
+        ] {
+            let (reply, wanted) = (client.query(sql), direct.query(sql));
+            reply.assert_ok();
+            assert_eq!(
+                named(told(&reply, true)),
+                named(told(&wanted, true)),
+                "{:?}: {sql}",
+                bed.kind
+            );
+        }
+        // A row in the group whose schema has another name brings the session there; it is back where the name is the client's.
+        for ask in ["SELECT DATABASE()", "SELECT schema ( )"] {
+            client.ok("SELECT * FROM ord WHERE uid = 1");
+            let reply = client.query(ask);
+            if reply.error().is_none() {
+                assert_eq!(reply.cell(), schema, "{ask}");
+            }
+            let statement = client.prepare("SELECT DATABASE() AS a");
+            client.ok("SELECT * FROM ord WHERE uid = 1");
+            let rows = client.execute(&statement, &[]).assert_ok().binary_rows();
+            let value = rows[0][0].clone().unwrap();
+            assert_eq!(&value[1..], schema.as_bytes());
+        }
+        let with = "SELECT DATABASE(), uid FROM ord WHERE uid = ";
+        assert_eq!(
+            client.query(&format!("{with}2")).rows()[0][0].as_deref(),
+            Some(&*schema)
+        );
+        for sql in [
+            format!("{with}1"),
+            format!("{with}2 OR uid = 3"),
+            "UPDATE ord SET code = SCHEMA() WHERE uid = 1".to_owned(),
+        ] {
+            let error = client.query(&sql).error().expect(&sql);
+            assert!(
+                error.0 == 1105 && error.2.contains("DATABASE() or SCHEMA()"),
+                "{error:?}"
+            );
+        }
+        client.ok("BEGIN");
+        client.ok("UPDATE ord SET amt = 3 WHERE uid = 1");
+        assert_eq!(client.query("SELECT DATABASE()").error_code(), 1179);
+        client.ok("SELECT * FROM ord WHERE uid = 1");
+        client.ok("ROLLBACK");
+        // RENAME would have the configuration name nothing.
+        for sql in [
+            "RENAME TABLE ord TO o",
+            "RENAME TABLE misc TO m, zone TO z",
+            "ALTER TABLE ord RENAME o",
+        ] {
+            let error = client.query(sql).error().expect(sql);
+            assert!(
+                error.0 == 1105 && error.2.contains("by their names there"),
+                "{sql}: {error:?}"
+            );
+        }
+    }
+}

@@ -264,7 +264,7 @@ fn what_is_not_run_is_refused_and_reaches_no_server() {
             "SELECT * FROM ord o JOIN misc m WHERE o.uid = 3",
             "unsharded",
         ),
-        ("RENAME TABLE ord TO other", "this kind of statement"),
+        ("RENAME TABLE ord TO other", "RENAME of a sharded"),
         ("ALTER TABLE ord RENAME TO other", "RENAME"),
         (
             "PREPARE p FROM 'SELECT * FROM ord WHERE uid = 1'",

@@ -60,7 +60,15 @@ fn what_cannot_be_done_to_each_is_refused() {
             "CREATE TEMPORARY TABLE ord (a INT)",
             "this kind of statement",
         ),
-        ("RENAME TABLE ord TO o", "this kind of statement"),
+        (
+            "RENAME TABLE ord TO o",
+            "RENAME of a sharded or global table: rename its tables in each group",
+        ),
+        (
+            "RENAME TABLE o TO p, t1.zone TO q",
+            "RENAME of a sharded or global table",
+        ),
+        ("ALTER TABLE ord RENAME AS o", "by their names there"),
     ];
     check(
         cases.map(|(sql, wanted)| (sql.to_owned(), wanted)),

@@ -165,7 +165,7 @@ fn what_needs_merging_and_what_cannot_be_followed() {
             "CREATE VIEW v AS SELECT * FROM ord",
             "this kind of statement",
         ),
-        ("RENAME TABLE x TO y, ord TO z", "this kind of statement"),
+        ("RENAME TABLE x TO y, ord TO z", "RENAME of a sharded"),
         ("LOCK TABLES x READ, ord WRITE", "this kind of statement"),
         (
             "SET @x = (SELECT amt FROM ord WHERE uid = 1)",
