@@ -12,6 +12,7 @@
 )]
 
 mod accounts;
+mod alarm;
 mod apply;
 mod ask;
 mod backend;
@@ -80,6 +81,7 @@ use std::time::{Duration, Instant};
 use arc_swap::Cache;
 use mio::{Events, Poll, Registry};
 
+use self::alarm::Alarm;
 use self::backend::Backend;
 use self::buffer::Pool;
 use self::client::Client;
@@ -136,6 +138,7 @@ pub struct Worker {
     /// When connections may be opened for nobody again.
     warm_after: Instant,
     timers: Timers,
+    alarm: Alarm,
     notes: Notes,
     buffers: Pool,
     scratch: Vec<u8>,
@@ -184,6 +187,7 @@ impl Worker {
             live,
             index,
             registry: Arc::new(poll.registry().try_clone()?),
+            alarm: Alarm::new(poll.registry())?,
             poll,
             offer: Cache::new(Published(shared.clone())),
             shared,
@@ -229,7 +233,8 @@ impl Worker {
             self.timers.add(self.now, Timer::Drain);
         }
         while !self.stopped {
-            match self.poll.poll(&mut events, self.wait(self.now)) {
+            let limit = self.wait();
+            match self.poll.poll(&mut events, limit) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
                     self.look_at_clock();
@@ -308,7 +313,7 @@ impl Worker {
                         .ready(event.is_readable(), event.is_writable(), closed);
                 }
             }
-            Target::Mailbox | Target::Listener(_) => {}
+            Target::Mailbox | Target::Listener(_) | Target::Alarm => {}
         }
         self.work(target);
     }
@@ -316,6 +321,7 @@ impl Worker {
     fn work(&mut self, target: Target) {
         match target {
             Target::Mailbox => self.read_mailbox(),
+            Target::Alarm => self.alarm.rang(),
             Target::Listener(place) => self.accept_on(place),
             Target::Client(key) => self.work_client(key),
             Target::Backend(key) => self.work_backend(key),

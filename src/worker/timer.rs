@@ -46,18 +46,10 @@ impl Timers {
         self.0.push(Reverse((at, timer)));
     }
 
-    /// Time until the next deadline.
+    /// The next deadline.
     #[must_use]
-    pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
-        self.0
-            .peek()
-            .map(|Reverse((at, _))| at.saturating_duration_since(now))
-    }
-
-    /// Whether there are no deadlines, so that nobody needs to look at the clock.
-    #[must_use]
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.0.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Takes one that is due.
@@ -77,13 +69,13 @@ impl Worker {
         self.moment = self.now.saturating_duration_since(self.shared.started);
     }
 
-    pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
-        if !self.again.is_empty() {
-            Some(Duration::ZERO)
-        } else if self.timers.is_empty() {
-            None
+    /// How long the next wait may be; the alarm is set for the next deadline.
+    pub(super) fn wait(&mut self) -> Option<Duration> {
+        let limit = self.alarm.set(self.timers.next(), self.now);
+        if self.again.is_empty() {
+            limit
         } else {
-            self.timers.wait(now)
+            Some(Duration::ZERO)
         }
     }
 }
@@ -99,7 +91,7 @@ mod tests {
         timers.add(now + Duration::from_secs(2), Timer::Accept(2));
         timers.add(now + Duration::from_secs(1), Timer::Accept(1));
         assert_eq!(timers.due(now), None);
-        assert_eq!(timers.wait(now), Some(Duration::from_secs(1)));
+        assert_eq!(timers.next(), Some(now + Duration::from_secs(1)));
         assert_eq!(
             timers.due(now + Duration::from_secs(3)),
             Some(Timer::Accept(1))
@@ -108,6 +100,6 @@ mod tests {
             timers.due(now + Duration::from_secs(3)),
             Some(Timer::Accept(2))
         );
-        assert!(timers.is_empty());
+        assert_eq!(timers.next(), None);
     }
 }

@@ -15,6 +15,8 @@ pub enum Target {
     Client(Key),
     /// A server connection.
     Backend(Key),
+    /// A deadline has come.
+    Alarm,
 }
 
 const KIND_SHIFT: u32 = 60;
@@ -28,6 +30,7 @@ impl Target {
             Self::Listener(index) => (1, index as u64),
             Self::Client(key) => (2, key.to_bits()),
             Self::Backend(key) => (3, key.to_bits()),
+            Self::Alarm => (4, 0),
         };
         Token(usize::try_from(kind << KIND_SHIFT | bits).unwrap_or(0))
     }
@@ -41,6 +44,7 @@ impl Target {
             1 => Self::Listener(usize::try_from(low).unwrap_or(usize::MAX)),
             2 => Self::Client(Key::from_bits(low)),
             3 => Self::Backend(Key::from_bits(low)),
+            4 => Self::Alarm,
             _ => Self::Mailbox,
         }
     }
