@@ -1,12 +1,14 @@
 //! The figures that operators collect: their names, what they mean, and the Prometheus text of one reading. Whoever reads them
 //! from the running process is `control`.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeGaugeValue, NoLabelSet, prometheus_text,
+    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet, prometheus_text,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
@@ -47,6 +49,8 @@ pub struct Reading {
     pub bytes: Vec<(&'static str, u64)>,
     /// Statements that took as long as the slow log asks for.
     pub slow: u64,
+    /// Entries of the logs of statements, by log: how many were written, and how many dropped.
+    pub logs: [(&'static str, (u64, u64)); 2],
 }
 
 /// How many times fell into each class.
@@ -65,6 +69,8 @@ pub struct Histogram {
 pub struct AccountReading {
     /// Its name.
     pub name: String,
+    /// What the configuration calls it besides.
+    pub labels: Arc<BTreeMap<String, String>>,
     /// Its clients.
     pub clients: usize,
     /// Statements that servers answered, by route.
@@ -182,23 +188,29 @@ impl Collector for Reading {
 impl Reading {
     /// Who did how much.
     fn encode_accounts(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        fn label(account: &AccountReading) -> (&'static str, &str) {
-            ("account", &account.name)
+        fn labels(account: &AccountReading) -> Vec<(&str, &str)> {
+            let own = [("account", account.name.as_str())];
+            let given = account.labels.iter();
+            let given = given.map(|(name, text)| (name.as_str(), text.as_str()));
+            own.into_iter().chain(given).collect()
         }
         let accounts = || self.accounts.iter();
-        let clients = accounts().map(|account| ([label(account)], account.clients));
+        let clients = accounts().map(|account| (labels(account), account.clients));
         family(out, "account_clients", "Clients of the account.", clients)?;
         let help = "Statements of the account that servers answered.";
         let statements = accounts().flat_map(|account| {
-            let of_route = account.statements.iter();
-            of_route.map(|(route, count)| ([label(account), ("route", *route)], *count))
+            account.statements.iter().map(|(route, count)| {
+                let mut labels = labels(account);
+                labels.insert(1, ("route", route));
+                (labels, *count)
+            })
         });
         counters(out, "account_statements", help, statements)?;
         let help = "Those of them that were answered by an error.";
-        let errors = accounts().map(|account| ([label(account)], account.errors));
+        let errors = accounts().map(|account| (labels(account), account.errors));
         counters(out, "account_errors", help, errors)?;
         let help = "Statements of the account that Atlas refused.";
-        let refused = accounts().map(|account| ([label(account)], account.refused));
+        let refused = accounts().map(|account| (labels(account), account.refused));
         counters(out, "account_refused", help, refused)
     }
 
@@ -252,6 +264,13 @@ impl Reading {
             .iter()
             .map(|(direction, count)| ([("direction", *direction)], *count));
         counters(out, "bytes", "Bytes sent.", bytes)?;
+        let logs = self.logs.iter();
+        let written = logs.clone().map(|(log, (n, _))| ([("log", *log)], *n));
+        let help = "Entries of the logs of statements that were written.";
+        counters(out, "log_entries", help, written)?;
+        let dropped = logs.map(|(log, (_, n))| ([("log", *log)], *n));
+        let help = "Entries that were dropped, because the log could not take them.";
+        counters(out, "log_dropped", help, dropped)?;
         let help = "Statements that took log.slow.threshold or longer.";
         out.encode_descriptor("slow", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, u64, f64>(&self.slow, None)
@@ -279,11 +298,11 @@ fn gauge(
 }
 
 /// One gauge with labels: a line for each label set.
-fn family<'a, const N: usize>(
+fn family(
     out: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    lines: impl IntoIterator<Item = ([(&'static str, &'a str); N], impl EncodeGaugeValue)>,
+    lines: impl IntoIterator<Item = (impl EncodeLabelSet, impl EncodeGaugeValue)>,
 ) -> fmt::Result {
     let mut encoder = out.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (labels, value) in lines {
@@ -293,11 +312,11 @@ fn family<'a, const N: usize>(
 }
 
 /// One counter with labels, whose name gets `_total` behind it.
-fn counters<'a, const N: usize>(
+fn counters(
     out: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    lines: impl IntoIterator<Item = ([(&'static str, &'a str); N], u64)>,
+    lines: impl IntoIterator<Item = (impl EncodeLabelSet, u64)>,
 ) -> fmt::Result {
     let mut encoder = out.encode_descriptor(name, help, None, MetricType::Counter)?;
     for (labels, value) in lines {
@@ -358,6 +377,7 @@ mod tests {
             ],
             accounts: vec![AccountReading {
                 name: "shop".to_owned(),
+                labels: Arc::new([("business".to_owned(), "a\"b\\c\n".to_owned())].into()),
                 clients: 3,
                 statements: [("primary", 4), ("replica", 5)],
                 errors: 6,
@@ -378,16 +398,17 @@ mod tests {
             refused: vec![("access-denied", 6)],
             bytes: vec![("to_clients", 7)],
             slow: 8,
+            logs: [("slow", (9, 0)), ("audit", (10, 11))],
         };
         let text = to_text(&reading);
         let (servers, work) = text.split_once("# HELP atlas_backend_connections").unwrap();
         for line in [
             "atlas_backend_connections{group=\"main\",address=\"10.0.0.1:3306\",role=\"primary\",state=\"in_use\"} 1",
-            "atlas_account_clients{account=\"shop\"} 3",
-            "atlas_account_statements_total{account=\"shop\",route=\"primary\"} 4",
-            "atlas_account_statements_total{account=\"shop\",route=\"replica\"} 5",
-            "atlas_account_errors_total{account=\"shop\"} 6",
-            "atlas_account_refused_total{account=\"shop\"} 7",
+            "atlas_account_clients{account=\"shop\",business=\"a\\\"b\\\\c\\n\"} 3",
+            "atlas_account_statements_total{account=\"shop\",route=\"primary\",business=\"a\\\"b\\\\c\\n\"} 4",
+            "atlas_account_statements_total{account=\"shop\",route=\"replica\",business=\"a\\\"b\\\\c\\n\"} 5",
+            "atlas_account_errors_total{account=\"shop\",business=\"a\\\"b\\\\c\\n\"} 6",
+            "atlas_account_refused_total{account=\"shop\",business=\"a\\\"b\\\\c\\n\"} 7",
             "atlas_statements_total{kind=\"read\",route=\"replica\",reason=\"plain-read\"} 12",
             "atlas_statement_seconds_bucket{route=\"replica\",le=\"0.001\"} 3",
             "atlas_statement_seconds_bucket{route=\"replica\",le=\"+Inf\"} 4",
@@ -398,6 +419,8 @@ mod tests {
             "atlas_refused_total{reason=\"access-denied\"} 6",
             "atlas_bytes_total{direction=\"to_clients\"} 7",
             "atlas_slow_total 8",
+            "atlas_log_entries_total{log=\"slow\"} 9",
+            "atlas_log_dropped_total{log=\"audit\"} 11",
             "# TYPE atlas_statement_seconds histogram",
         ] {
             assert!(work.lines().any(|known| known == line), "{line}\n{work}");

@@ -24,7 +24,7 @@ use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
 use crate::control::{
     Checks, Desk, Loaded, admin, await_global_tables, decisions, http, notices, notify, read_tls,
-    roles, signal, watch_global_tables,
+    roles, signal, statements, watch_global_tables,
 };
 use crate::pool::Offer;
 use crate::shard;
@@ -52,6 +52,8 @@ struct Running {
     workers: Vec<JoinHandle<io::Result<()>>>,
     shared: Arc<Shared>,
     forced: Arc<AtomicBool>,
+    /// Of the logs of statements.
+    writers: statements::Writers,
     /// Files of unix sockets.
     files: Vec<PathBuf>,
 }
@@ -70,6 +72,7 @@ impl Running {
                 }
             }
         }
+        self.writers.finish(&self.shared);
         if !self.shared.doors.are_handed_over() {
             for path in self.files {
                 let _ = std::fs::remove_file(path);
@@ -135,6 +138,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     if let Some(listener) = admin {
         admin::start(listener, shared.clone(), desk.clone(), forced.clone())?;
     }
+    let writers = statements::start(&shared)?;
     notices::start(shared.clone(), desk.clone())?;
     roles::start(desk.clone())?;
     watch_global_tables(desk.clone())?;
@@ -191,6 +195,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
         workers,
         shared,
         forced,
+        writers,
         files,
     })
 }

@@ -4,7 +4,7 @@
 //! Places in its lists are for the process's life: the next snapshot has everything at the place where this one has it, what is
 //! configured no more is marked as gone, and what is new comes behind. So sessions and connections keep their keys over a reload.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::auth::{Plugin, Secret};
@@ -65,6 +65,8 @@ pub struct Account {
     pub limits: config::Limits,
     /// What is counted for them.
     pub limiter: Arc<Limiter>,
+    /// What the configuration calls it in metrics and logs.
+    pub labels: Arc<BTreeMap<String, String>>,
     /// It is configured no more: nobody logs in, and who did is to go.
     pub is_gone: bool,
 }
@@ -289,6 +291,7 @@ impl Snapshot {
             max_connections: user.max_connections,
             limits: user.limits,
             limiter: Arc::default(),
+            labels: Arc::new(user.labels),
             is_gone: false,
         };
         let known = self.accounts.iter().position(|a| a.name == account.name);

@@ -120,7 +120,7 @@ pub const KEYS: &[Key] = &[
     key("users.limits.concurrency", "0", Yes, "statements at a time; 0 for no limit"),
     key("users.limits.statement_timeout", r#""0s""#, AsDefault, "a statement is ended after this; `0s` for never"),
     key("users.limits.result_rows", "0", AsDefault, "rows that a result may have; 0 for no limit"),
-    key("users.labels.*", "", No, "labels for metrics and logs"),
+    key("users.labels.*", "", Yes, "labels of the account in metrics, logs and `SHOW ACCOUNTS`: 16 at most, of 128 bytes"),
 
     key("tables.name", "", Yes, "sharded table, `schema.table`"),
     key("tables.key", "", Yes, "column that decides the shard"),
@@ -161,11 +161,13 @@ pub const KEYS: &[Key] = &[
     key("safety.refuse_sleep", "false", Yes, "refuse SLEEP and BENCHMARK"),
 
     key("log.level", r#""info""#, Yes, "`error`, `warn`, `info`, `debug`, `trace` or `off`"),
-    key("log.slow.file", r#""""#, AsDefault, "slow log; empty for none"),
-    key("log.slow.threshold", r#""1s""#, No, "statements that take at least this long go to the slow log"),
-    key("log.audit.file", r#""""#, AsDefault, "audit log, JSON lines; empty for none"),
-    key("log.audit.statements", r#""all""#, No, "which statements: `all`, `write`"),
-    key("log.audit.when_full", r#""wait""#, No, "what a full queue does: `wait` or `drop`"),
+    key("log.slow.file", r#""""#, Yes, "slow log, in MySQL's format; empty for none"),
+    key("log.slow.threshold", r#""1s""#, Yes, "statements that take at least this long go to the slow log, and are counted"),
+    key("log.audit.file", r#""""#, Yes, "audit log, JSON lines; empty for none"),
+    key("log.audit.statements", r#""all""#, Yes, "which statements: `all`; `write` (what may change something, and transactions); `errors` (what failed); `none` (log-ins only, which always go there)"),
+    key("log.audit.text", r#""full""#, Yes, "how much of a statement: `full`; `masked`, without its literals; `none`, only the number of its kind"),
+    key("log.audit.when_full", r#""wait""#, Yes, "while the file cannot take more: statements `wait`, or records `drop` and are counted"),
+    key("log.text_max", r#""16KiB""#, Yes, "bytes of a statement that either log has, 128B to 1MiB; of a longer one the beginning"),
 ];
 
 /// The keys directly under a path (`""` for the sections), each once, in the order of the list.
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(children("server.tls"), ["mode", "cert", "key", "ca"]);
         assert_eq!(children("")[..4], ["server", "admin", "monitor", "pool"]);
         assert_eq!(children("groups.schemas"), ["*"]);
-        assert!(is_ignored("users.labels") && is_ignored("sharding.merge_rows"));
+        assert!(is_ignored("sharding.merge_rows") && !is_ignored("users.labels"));
         assert!(
             !is_ignored("pool.breaker") && !is_ignored("server") && !is_ignored("groups.replicas")
         );

@@ -26,7 +26,7 @@ mod tests;
 
 pub use date::{day, day_of, print_day};
 pub use diff::{Difference, diff};
-pub use governance::{LogConfig, LogLevel, SafetyConfig};
+pub use governance::{AuditStatements, AuditText, LogConfig, LogLevel, SafetyConfig, WrittenTo};
 pub use group::{
     BackendTls, BackendTlsMode, GroupConfig, HostAddress, HostConfig, NoReplica, Topology,
 };

@@ -269,6 +269,13 @@ fn read_causal(field: &Field<'_>) -> Option<Causal> {
     ])
 }
 
+/// Labels that an account may have: each is in every line of its metrics.
+const LABELS_MAX: usize = 16;
+/// Bytes of a label's name, and of its text.
+const LABEL_MAX: usize = 128;
+/// Labels that metrics of accounts have of their own.
+const OWN_LABELS: [&str; 2] = ["account", "route"];
+
 fn read_labels(section: &Section<'_>) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     for (name, field) in section.entries() {
@@ -278,8 +285,17 @@ fn read_labels(section: &Section<'_>) -> BTreeMap<String, String> {
             field.error(
                 "a label's name has letters, digits and `_`, and does not start with a digit",
             );
+        } else if OWN_LABELS.contains(&name) || name.starts_with("__") {
+            field.error("metrics have a label of this name already: take another");
         }
         if let Some(text) = field.string() {
+            if name.len() > LABEL_MAX || text.len() > LABEL_MAX || text.contains(char::is_control) {
+                field.error(format!(
+                    "a label has {LABEL_MAX} bytes at most, and no control characters"
+                ));
+            } else if labels.len() == LABELS_MAX {
+                field.error(format!("an account has {LABELS_MAX} labels at most"));
+            }
             labels.insert(name.to_owned(), text.to_owned());
         }
     }

@@ -14,6 +14,7 @@ use super::checks::{Checks, publish_offer};
 use super::events::Events;
 use super::load::{LoadError, Loaded, load_file, load_text};
 use super::roles::Watch;
+use super::statements;
 use crate::config::{Config, Difference, Topology, diff};
 use crate::pool::{Freshness, HostId};
 use crate::shard::Found;
@@ -61,6 +62,8 @@ pub enum Refused {
     Load(LoadError),
     /// A certificate or key cannot be used.
     Tls(io::Error),
+    /// A log cannot be opened.
+    Log(io::Error),
     /// There is no more room; a restart makes some.
     Keys(TooMany),
     /// What was asked for makes no sense as things are; the text says why.
@@ -72,7 +75,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load(error) => f.write_str(error.to_string().trim_end()),
-            Self::Tls(error) => error.fmt(f),
+            Self::Tls(error) | Self::Log(error) => error.fmt(f),
             Self::Keys(error) => error.fmt(f),
             Self::Request(why) => f.write_str(why),
         }
@@ -264,7 +267,9 @@ impl Desk {
             .next(loaded.config, &seen)
             .map_err(Refused::Keys)?;
         let tls = read_tls(&snapshot).map_err(Refused::Tls)?;
+        statements::check(&snapshot.config.log).map_err(Refused::Log)?;
         let version = self.publish(&live, snapshot, Arc::new(tls));
+        self.shared.logs.reopen();
         // Who asked for it is told that it is in force.
         self.await_applied(version);
         log::set_max_level(level.into());

@@ -25,6 +25,7 @@ mod probe;
 mod pulses;
 pub mod roles;
 pub mod signal;
+pub mod statements;
 pub mod stop;
 
 pub use certificates::read_tls;

@@ -58,6 +58,7 @@ impl Session {
         let consumed = self.on_whole_command(cx, command, front, out);
         if consumed > 0 {
             self.diary.left();
+            self.write_answered(out);
         }
         consumed
     }
@@ -185,6 +186,7 @@ impl Session {
         let at = range.start;
         let sql = payload.get(range).unwrap_or_default();
         let dialect = self.dialect();
+        self.keep_text(cx, sql);
         self.diary.begin(cx, sql, &dialect);
         let statement = sql::classify(sql, &dialect);
         if self.shares {

@@ -78,6 +78,8 @@ pub(super) struct Diary {
     pub(super) marks: Vec<Mark>,
     /// The pins that have marks.
     noted: Pins,
+    /// The client has been let in.
+    pub(super) has_logged_in: bool,
     /// The session asks one shard for another session, which counts its statements: they are in their group and name what is there.
     pub(super) is_leg: bool,
 }
@@ -103,6 +105,23 @@ impl Diary {
                 self.digest = cx.texts.digests.begin(cx.now, text, dialect);
             }
         }
+    }
+
+    /// A command begins whose text is looked at next.
+    pub(super) fn start(&mut self, now: Duration) {
+        (self.since, self.looked, self.acquired) = (now, now, now);
+    }
+
+    /// A command has begun and not left yet.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.has_begun
+    }
+
+    /// When the last command began, how long it waited for a connection, and how long that was brought into the session's state.
+    pub(super) fn times(&self) -> (Duration, Duration, Duration) {
+        let acquired = self.acquired.saturating_sub(self.since);
+        let synced = self.looked.saturating_sub(self.acquired);
+        (self.since, acquired, synced)
     }
 
     /// A connection has come.
@@ -134,6 +153,9 @@ impl Session {
 
     /// The reply has come to its end: tells of the statement.
     pub(super) fn tell_done(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) {
+        if self.minutes.is_some() {
+            self.write_reply(cx, out);
+        }
         let Some(reply) = &self.reply else {
             return;
         };

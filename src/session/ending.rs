@@ -36,6 +36,7 @@ impl Session {
 
     /// The client's socket was closed. Whatever still runs for it is killed with its connection.
     pub fn on_client_closed(&mut self, out: &mut Outputs) {
+        self.write_aborted(out);
         let running = self.running().map(|(role, _)| role);
         let uploads_to = self.upload.as_ref().and_then(|upload| upload.to);
         for role in Role::BOTH {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::across::Turn;
 use super::known::Known;
+use super::minutes::Told;
 use crate::pool::{HostId, Shape};
 use crate::route::{Reason, Role};
 use crate::shard::{Refused, Xid};
@@ -222,6 +223,8 @@ pub struct Outputs {
     pub arena: Vec<u8>,
     /// What there is to be counted.
     pub done: Vec<Done>,
+    /// What there is to be written down.
+    pub told: Vec<Told>,
 }
 
 impl Outputs {
@@ -229,6 +232,7 @@ impl Outputs {
     pub fn clear(&mut self) {
         self.list.clear();
         self.done.clear();
+        self.told.clear();
         self.arena.clear();
         self.arena.shrink_to(64 * 1024);
     }

@@ -326,6 +326,7 @@ impl Session {
 
     pub(super) fn legs_over(&mut self, cx: &mut Cx<'_>, failed: bool, out: &mut Outputs) {
         self.count_digest(cx, failed);
+        self.write_answered(out);
         self.diary.left();
         self.diary.since = cx.now;
         self.attempt = Attempt::default();

@@ -25,7 +25,6 @@ pub(super) struct Login {
     encrypted: bool,
     /// Sequence id that the client's next packet must have.
     seq: u8,
-    user: Vec<u8>,
     account: Option<usize>,
     schema: Option<Vec<u8>>,
 }
@@ -58,7 +57,6 @@ impl Login {
             stage,
             encrypted: false,
             seq: 1,
-            user: Vec::new(),
             account: None,
             schema: None,
         }
@@ -167,7 +165,7 @@ impl Session {
         self.identity.max_packet = packet.max_packet;
         self.identity.charset = packet.charset;
         self.identity.attributes = packet.attributes.into();
-        login.user = packet.user.to_vec();
+        self.identity.user = packet.user.to_vec();
         login.schema = packet.schema.map(<[u8]>::to_vec);
         let mut auth = self.start_auth(cx, &mut login);
         let proof = Proof {
@@ -202,7 +200,7 @@ impl Session {
         let mut login = Box::new(Login::new());
         login.encrypted = true;
         login.seq = seq.wrapping_add(1);
-        login.user = packet.user.to_vec();
+        self.identity.user = packet.user.to_vec();
         login.schema = Some(packet.schema.to_vec()).filter(|s| !s.is_empty());
         if let Some(charset) = packet.charset {
             self.identity.charset = charset;
@@ -223,7 +221,7 @@ impl Session {
     }
 
     fn start_auth(&self, cx: &Cx<'_>, login: &mut Login) -> ServerAuth {
-        login.account = cx.snapshot.account(&login.user).filter(|index| {
+        login.account = cx.snapshot.account(&self.identity.user).filter(|index| {
             let networks = &cx.snapshot.accounts[*index].networks;
             match self.identity.peer {
                 Peer::Ip(ip) => networks.allows(ip),
@@ -273,7 +271,7 @@ impl Session {
                 ..
             }) => {
                 let peer = self.identity.peer.to_string();
-                let text = access_denied_text(&login.user, &peer, using_password);
+                let text = access_denied_text(&self.identity.user, &peer, using_password);
                 if !is_guess {
                     return self.refuse_and_close(&Fault::AccessDenied(text), seq, out);
                 }
@@ -300,7 +298,7 @@ impl Session {
     pub fn denial(&self) -> Option<(&[u8], &str)> {
         match &self.phase {
             Phase::Login(login) => match &login.stage {
-                Stage::Denied { text, .. } => Some((&login.user, text)),
+                Stage::Denied { text, .. } => Some((&self.identity.user, text)),
                 _ => None,
             },
             Phase::Command | Phase::Closed => None,
@@ -319,7 +317,7 @@ impl Session {
         }
         if !cx.lender.admit(index) {
             let fault = Fault::TooManyForAccount {
-                user: String::from_utf8_lossy(&login.user).into_owned(),
+                user: String::from_utf8_lossy(&self.identity.user).into_owned(),
                 limit: account.max_connections,
             };
             return self.refuse_and_close(&fault, seq, out);
@@ -327,7 +325,6 @@ impl Session {
         self.account = index;
         self.shares = account.shares;
         self.tracked.follows = self.shares && Self::follows_gtids(account.causal);
-        self.identity.user = std::mem::take(&mut login.user);
         let schema = login.schema.take().or_else(|| account.schema.clone());
         // Whether this account may use this schema only the server knows (error 1044, 1049), and it knows better what to say of a
         // character set that is not for clients (1231).
@@ -372,6 +369,7 @@ impl Session {
             };
         });
         self.phase = Phase::Command;
+        self.note_logged_in(out);
         self.is_done = true;
         self.want = 4;
         self.attempt = super::Attempt::default();

@@ -28,9 +28,10 @@ impl Session {
         match command {
             Command::Query => {
                 let head = front.payload();
-                let text = query_text(head, self.capabilities).map_or(1, |range| range.start);
-                let text = head.get(text..).unwrap_or_default();
+                let at = query_text(head, self.capabilities).map_or(1, |range| range.start);
+                let text = head.get(at..).unwrap_or_default();
                 let dialect = self.dialect();
+                self.keep_long_text(cx, text, front.len - at);
                 self.diary.begin(cx, text, &dialect);
                 let kind = sql::classify_prefix(text, &dialect);
                 let statement = sql::Statement {

@@ -38,6 +38,7 @@ mod locks;
 mod login;
 mod long;
 mod loss;
+mod minutes;
 mod moved;
 mod names;
 mod note;
@@ -79,6 +80,7 @@ pub use io::{Access, Ask, Done, Lend, NoLender, Output, Outputs, Parting};
 pub use known::Known;
 pub use legs::{Heed, Written};
 pub use local::{client_id, worker_of};
+pub use minutes::Told;
 pub use parts::Peer;
 use parts::{Attempt, Identity, InsertId, Last, Link, Numbers, Reply, Running, Upload, What};
 pub use report::{Pinned, Report};
@@ -169,6 +171,8 @@ pub struct Session {
     preparing: Option<Box<stmt::Prepared>>,
     attempt: Attempt,
     diary: diary::Diary,
+    /// What is to be written down of the command at the front.
+    minutes: Option<Box<minutes::Minutes>>,
     insert_id: InsertId,
     numbers: Numbers,
     /// The warnings and errors to be shown, where the connection that had them was given back.
@@ -273,6 +277,7 @@ impl Session {
             preparing: None,
             attempt: Attempt::default(),
             diary: diary::Diary::default(),
+            minutes: None,
             insert_id: InsertId::Known(0),
             numbers: Numbers::FRESH,
             kept: None,
@@ -470,10 +475,13 @@ impl Session {
     fn refuse(&mut self, fault: &Fault, seq: u8, out: &mut Outputs) {
         let capabilities = self.capabilities;
         let code = fault.code().0;
-        out.done.push(match self.phase {
-            Phase::Command => Done::Refused(code),
-            Phase::Login(_) | Phase::Closed => Done::TurnedAway(code),
-        });
+        if matches!(self.phase, Phase::Command) {
+            out.done.push(Done::Refused(code));
+            self.write_refused(fault, out);
+        } else {
+            out.done.push(Done::TurnedAway(code));
+            out.told.push(Told::TurnedAway(code));
+        }
         out.client(|buffer| {
             fault.write(buffer, seq, capabilities);
         });

@@ -76,6 +76,7 @@ impl Session {
     ) -> usize {
         let sql = front.payload().get(1..).unwrap_or_default();
         let whole = front.is_whole();
+        self.keep_text(cx, sql);
         let (statement, mut route);
         if whole {
             statement = sql::classify(sql, &self.dialect());
@@ -183,6 +184,7 @@ impl Session {
             return self.depart(cx, &front, Departure::plain(Expect::Response), out);
         };
         let id = named.id;
+        self.keep_execution(cx, front.payload(), id);
         if let Err(fault) = self.govern_execute(cx, id, out) {
             return self.refuse_front(front, &fault, out);
         }
@@ -399,6 +401,7 @@ impl Session {
         out: &mut Outputs,
     ) -> usize {
         let id = self.named(&front).map_or(0, |named| named.id);
+        self.keep_execution(cx, &[], id);
         match self.unsharded_where(cx, id, Refused::BULK, out) {
             Ok(true) => {}
             Ok(false) => return 0,

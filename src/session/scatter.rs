@@ -248,6 +248,7 @@ impl Session {
     pub(super) fn note_spread(&mut self, rows: Option<u64>, warnings: u16) {
         self.numbers.row_count = Some(-1);
         self.numbers.found_rows = rows;
+        self.note_shards(rows.unwrap_or(0), None);
         self.last = None;
         self.last_rows = None;
         self.kept = None;

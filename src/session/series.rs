@@ -397,6 +397,7 @@ impl Session {
             ok.write(buffer, 1, capabilities);
         });
         self.numbers.row_count = i64::try_from(total.affected).ok();
+        self.note_shards(0, Some(total.affected));
         self.note_shown_warnings(warnings, &total.shown);
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::digests::Digests;
 use super::history::History;
+use super::minutes::Spare;
 use crate::route::Room;
 use crate::shard::{Columns, Shapes};
 
@@ -48,6 +49,8 @@ pub struct Texts {
     pub(super) columns: Columns,
     /// Statements about them that come again.
     pub(super) shapes: Shapes,
+    /// Room for what is written down.
+    pub(super) spare: Spare,
     /// Room for what rules look at.
     room: Room,
     /// The run whose decisions about transactions over several groups can be written down.

@@ -301,7 +301,8 @@ impl Worker {
                 }
             };
             // A client that does not take its replies gets no further commands done.
-            if client.conn.is_behind() || self.is_upload_behind(key) {
+            if client.conn.is_behind() || self.is_upload_behind(key) || self.must_wait_for_log(key)
+            {
                 return;
             }
             let Some(client) = self.clients.get_mut(key) else {
@@ -427,6 +428,7 @@ impl Worker {
         if client.leg_of().is_some() {
             return;
         }
+        self.note_gone(&client);
         if let Some(xid) = client.session.across() {
             // Somebody else sees to it.
             self.shared.decisions.over(xid, false);

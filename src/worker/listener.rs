@@ -15,7 +15,7 @@ use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use super::conn::Socket;
 use super::timer::Timer;
 use super::{Message, Worker};
-use crate::session::{Done, Fault, Peer};
+use crate::session::{Fault, Peer};
 use crate::wire::Capabilities;
 
 /// Clients accepted in one turn of the loop.
@@ -131,8 +131,8 @@ impl Worker {
             }
             match listener.accept() {
                 Ok((socket, peer)) if self.shared.spare.is_there() => self.admit(socket, peer),
-                Ok((socket, _)) => {
-                    self.turn_away(socket, &Fault::TooManyClients);
+                Ok((socket, peer)) => {
+                    self.turn_away(socket, peer, &Fault::TooManyClients);
                     self.shared.spare.replace();
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
@@ -143,11 +143,16 @@ impl Worker {
                     ) => {}
                 Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
                     // Whoever waits is told instead of being left in the queue.
+                    let mut told = None;
                     let turned = self.shared.spare.lend(|| {
-                        let (socket, _) = listener.accept()?;
-                        self.turn_away(socket, &Fault::TooManyClients);
+                        let (socket, peer) = listener.accept()?;
+                        tell(socket, &Fault::TooManyClients);
+                        told = Some(peer);
                         Ok(())
                     });
+                    if let Some(peer) = told {
+                        self.note_turned_away(peer, &Fault::TooManyClients);
+                    }
                     match turned {
                         Ok(()) => {}
                         Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
@@ -186,10 +191,10 @@ impl Worker {
             && !server.proxy_protocol_from.contains(ip)
             && !server.client_networks.allows(ip)
         {
-            return self.turn_away(socket, &Fault::HostNotAllowed(peer.to_string()));
+            return self.turn_away(socket, peer, &Fault::HostNotAllowed(peer.to_string()));
         }
         if self.shared.clients() >= server.max_connections {
-            return self.turn_away(socket, &Fault::TooManyClients);
+            return self.turn_away(socket, peer, &Fault::TooManyClients);
         }
         let target = self.shared.least_loaded(self.index);
         if let Some(load) = self.shared.loads.get(target) {
@@ -218,11 +223,15 @@ impl Worker {
     }
 
     /// One error packet instead of a greeting, then the end. Servers send no SQL state here.
-    fn turn_away(&self, mut socket: Socket, fault: &Fault) {
-        let mut packet = Vec::new();
-        fault.write(&mut packet, 0, Capabilities::NONE);
-        let _ = socket.write(&packet);
-        self.count(&[Done::TurnedAway(fault.code().0)], None);
-        log::debug!("turned a client away: {fault}");
+    fn turn_away(&mut self, socket: Socket, peer: Peer, fault: &Fault) {
+        tell(socket, fault);
+        self.note_turned_away(peer, fault);
     }
+}
+
+fn tell(mut socket: Socket, fault: &Fault) {
+    let mut packet = Vec::new();
+    fault.write(&mut packet, 0, Capabilities::NONE);
+    let _ = socket.write(&packet);
+    log::debug!("turned a client away: {fault}");
 }

@@ -64,6 +64,8 @@ pub enum Message {
     },
     /// Somebody waits for a connection to this host: idle ones are to be given.
     Serve(HostId),
+    /// The audit log has room again.
+    Room,
     /// Something else is in force.
     Changed,
     /// Control wants to know something, or has a client ended.

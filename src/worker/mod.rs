@@ -33,6 +33,7 @@ mod lend;
 mod lender;
 mod listener;
 mod live;
+mod logs;
 mod mailbox;
 mod meter;
 mod notes;
@@ -50,6 +51,7 @@ mod sys;
 mod timer;
 pub mod tls;
 mod token;
+mod told;
 mod warm;
 
 pub use accounts::{AccountFigures, AccountMeter};
@@ -64,6 +66,7 @@ pub use gate::{Gate, Who};
 pub use lend::Moving;
 pub use listener::Listener;
 pub use live::{Live, Nodes, Tls};
+pub use logs::{Logs, Queue, Work};
 pub use mailbox::{Killed, Kinds, Mailbox, Message, Question, Sessions, Ties, mailbox};
 pub use meter::{CLASSES, Classes, Counts, Meter};
 pub use notices::{Notice, Notices};
@@ -91,6 +94,7 @@ use self::notes::Notes;
 use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
+use self::told::Pending;
 use crate::pool::{Offer, Shelf};
 use crate::route::Balance;
 use crate::session::{Outputs, Role, Texts};
@@ -140,6 +144,8 @@ pub struct Worker {
     timers: Timers,
     alarm: Alarm,
     notes: Notes,
+    /// What goes to the logs of statements.
+    pending: Pending,
     buffers: Pool,
     scratch: Vec<u8>,
     outputs: Outputs,
@@ -208,6 +214,7 @@ impl Worker {
             resting: Vec::new(),
             timers: Timers::default(),
             notes: Notes::default(),
+            pending: Pending::default(),
             buffers: Pool::default(),
             scratch: vec![0; SCRATCH],
             outputs: Outputs::default(),
@@ -258,6 +265,7 @@ impl Worker {
                 }
             }
             self.fire(self.now);
+            self.hand_over();
         }
         Ok(())
     }
@@ -364,6 +372,7 @@ impl Worker {
                     self.ask_again();
                 }
                 Message::Ask(question) => self.answer(question),
+                Message::Room => self.hear_stalled(),
                 Message::Stop => self.stopped = true,
             }
             self.settle_deferred();
@@ -414,6 +423,8 @@ impl Worker {
                 Timer::Grant(host) => self.grant_due(host),
                 Timer::Sweep => {
                     self.sweep();
+                    // A word of it may have been lost.
+                    self.hear_stalled();
                     self.end_rests();
                     self.timers.add(now + SWEEP, Timer::Sweep);
                 }

@@ -11,10 +11,13 @@ use crate::session::{Access, Output, Parting, Role, Session, worker_of};
 impl Worker {
     /// Carries out the outputs in order. `input` are the bytes of the server that `ForwardToClient` refers to.
     pub(super) fn perform(&mut self, key: Key, input: &[u8]) {
-        if self.outputs.list.is_empty() {
+        if self.outputs.list.is_empty() && self.outputs.told.is_empty() {
             return;
         }
         let mut outputs = std::mem::take(&mut self.outputs);
+        if !outputs.told.is_empty() {
+            self.take_down(key, &mut outputs);
+        }
         if !outputs.done.is_empty() {
             let session = self.clients.get(key).map(|client| &client.session);
             let account = session.and_then(Session::account_logged_in);

@@ -1,5 +1,5 @@
 //! What all workers and control see: published values and counters. No locks but those of `gate`, of failed log-ins, of a
-//! process without descriptors, and of writes over several groups.
+//! process without descriptors, of writes over several groups, and of the logs of statements, which workers take once a turn at most.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,6 +12,7 @@ use super::condition::Condition;
 use super::decisions::Decisions;
 use super::doors::Doors;
 use super::live::Live;
+use super::logs::Logs;
 use super::mailbox::{Mailbox, Message};
 use super::meter::Meter;
 use super::notices::Notices;
@@ -42,6 +43,8 @@ pub struct Shared {
     pub accepting: AtomicUsize,
     /// Clients that the end of a drain took out of what they were doing.
     pub cut_off: AtomicUsize,
+    /// What goes to the logs of statements.
+    pub logs: Logs,
     /// What workers have noticed.
     pub notices: Notices,
     /// The listening sockets.
@@ -80,6 +83,7 @@ impl Shared {
             cut_off: AtomicUsize::new(0),
             meters: mailboxes.iter().map(|_| Meter::default()).collect(),
             mailboxes,
+            logs: Logs::default(),
             notices: Notices::default(),
             doors: Doors::default(),
             spare: Spare::default(),

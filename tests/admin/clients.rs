@@ -239,7 +239,7 @@ fn connections_that_go_around() {
 #[test]
 fn accounts_and_what_they_do() {
     let stage = Stage::with(Kind::MySql, |config| {
-        config.all_users("max_connections = 30\nlimits = { rate = 1000, concurrency = 7 }")
+        config.all_users("max_connections = 30\nlimits = { rate = 1000, concurrency = 7 }\nlabels = { team = \"x\", business = \"shop\" }")
     });
     let mut viewer = stage.viewer();
     let mut client = stage.client();
@@ -262,6 +262,7 @@ fn accounts_and_what_they_do() {
             "max_running",
             "max_rate",
             "limited",
+            "labels",
             "advice"
         ]
     );
@@ -271,5 +272,8 @@ fn accounts_and_what_they_do() {
         .find(|row| row[0] == "plain")
         .expect("the account");
     assert_eq!(row[1..8], ["main", "1", "0", "30", "1", "0", "1"]);
-    assert_eq!(row[11..], ["0", "7", "1000", "0", ""]);
+    assert_eq!(
+        row[11..],
+        ["0", "7", "1000", "0", "business=shop, team=x", ""]
+    );
 }

@@ -135,8 +135,18 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("[[users]]\nname = \"u\"\npassword = \"\"\nbackend = { read_password = \"x\" }", &["4: users[0].backend.read_password: has no effect without `read_user`"]),
     ("[[users]]\nname = \"u\"\npassword = \"\"\nlimits = { rate = -1 }\nlabels = { \"a-b\" = \"x\" }", &[
         "4: users[0].limits.rate: -1 is out of range: 0 to 100000000",
-        "5: note: users[0].labels: not acted on by this version",
         "5: users[0].labels.a-b: a label's name has letters, digits and `_`, and does not start with a digit",
+    ]),
+    ("[[users]]\nname = \"u\"\npassword = \"\"\nlabels = { route = \"x\", __a = \"x\", b = \"a\\nb\" }", &[
+        "4: users[0].labels.route: metrics have a label of this name already: take another",
+        "4: users[0].labels.__a: metrics have a label of this name already: take another",
+        "4: users[0].labels.b: a label has 128 bytes at most, and no control characters",
+    ]),
+    ("[log]\ntext_max = \"2MiB\"\nslow = { file = \"a.log\" }\naudit = { file = \"a.log\", text = \"half\", statements = \"writes\" }", &[
+        "1: log: the slow log and the audit log are the same file",
+        "2: log.text_max: `2MiB` is not between 128B and 1MiB",
+        "4: log.audit.statements: `writes` is not one of \"all\", \"write\", \"errors\", \"none\"; did you mean \"write\"?",
+        "4: log.audit.text: `half` is not one of \"full\", \"masked\", \"none\"",
     ]),
     // Later sections are checked all the same.
     ("[[tables]]\nname = \"orders\"\nranges = [\n  { from = 5, to = 5, groups = [\"main\"] },\n  { from = \"a\", groups = [] },\n  { to = 6, groups = [\"nope\"] },\n]", &[

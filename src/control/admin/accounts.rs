@@ -1,5 +1,6 @@
 //! `SHOW ACCOUNTS`: who uses this instance, how much, within which limits; and what an operator might do about it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::clients;
@@ -30,6 +31,7 @@ pub(super) fn accounts(shared: &Shared, live: &Live) -> Table {
         "max_running#",
         "max_rate#",
         "limited#",
+        "labels",
         "advice",
     ]);
     let idle = clients::idle_for(shared, IDLE_LONG);
@@ -62,10 +64,17 @@ pub(super) fn accounts(shared: &Shared, live: &Live) -> Table {
             limit(account.limits.concurrency.into()),
             limit(account.limits.rate.into()),
             Some(account.limiter.refused().to_string()),
+            Some(labels(&account.labels)),
             Some(advice(clients, idle, account.max_connections)),
         ]);
     }
     table
+}
+
+/// `name=text` of each, with commas between.
+fn labels(labels: &BTreeMap<String, String>) -> String {
+    let pairs = labels.iter().map(|(name, text)| format!("{name}={text}"));
+    pairs.collect::<Vec<_>>().join(", ")
 }
 
 /// A37: connections that nobody needs are not harmless, for they all come to life at once.

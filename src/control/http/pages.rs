@@ -116,6 +116,7 @@ impl Pages {
                 let [primary, replica] = figures.statements;
                 AccountReading {
                     name: String::from_utf8_lossy(&account.name).into_owned(),
+                    labels: account.labels.clone(),
                     clients: live.clients_of(index),
                     statements: [("primary", primary), ("replica", replica)],
                     errors: figures.errors,
@@ -156,6 +157,10 @@ impl Pages {
                 ("to_servers", counts.to_servers),
             ],
             slow: counts.slow,
+            logs: [
+                ("slow", self.shared.logs.slow.counts()),
+                ("audit", self.shared.logs.audit.counts()),
+            ],
             ..Reading::default()
         }
     }
