@@ -5,4 +5,5 @@ mod audit;
 #[path = "../common/mod.rs"]
 mod common;
 mod full;
+mod replay;
 mod slow;
