@@ -326,23 +326,11 @@ impl Fan {
 
     /// Appends the packet that ends the rows.
     pub(super) fn write_end(&self, out: &mut Vec<u8>, status: Status) {
-        if self.capabilities.contains(Capabilities::DEPRECATE_EOF) {
-            let end = OkPacket {
-                affected: 0,
-                insert_id: 0,
-                status,
-                warnings: self.warnings,
-                info: b"",
-                state: b"",
-            };
-            end.write_end(out, self.seq, self.capabilities);
-        } else {
-            let end = EofPacket {
-                warnings: self.warnings,
-                status,
-            };
-            end.write(out, self.seq);
-        }
+        let end = EofPacket {
+            warnings: self.warnings,
+            status,
+        };
+        end.write_end(out, self.seq, self.capabilities);
     }
 }
 

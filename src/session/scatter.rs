@@ -9,9 +9,7 @@ use super::sync::Said;
 use super::{Access, Attempt, Cx, Fault, Last, Outcome, Output, Outputs, Parting, Role, Session};
 use crate::shard::{Leg, Refused};
 use crate::sql::{Hint, Kind, Statement, Traits};
-use crate::wire::{
-    Capabilities, ColumnCount, ColumnDef, EofPacket, Header, OkPacket, Packets, Status,
-};
+use crate::wire::{Capabilities, ColumnCount, ColumnDef, EofPacket, Header, Packets, Status};
 
 /// What of a statement makes its answer belong to one server.
 pub(super) const ONE_SERVER: Traits = Traits::LOCKING
@@ -117,23 +115,11 @@ impl Scatter {
 
     fn write(&self, out: &mut Vec<u8>, status: Status, capabilities: Capabilities) {
         out.extend_from_slice(&self.reply);
-        if capabilities.contains(Capabilities::DEPRECATE_EOF) {
-            let end = OkPacket {
-                affected: 0,
-                insert_id: 0,
-                status,
-                warnings: self.warnings,
-                info: b"",
-                state: b"",
-            };
-            end.write_end(out, self.seq, capabilities);
-        } else {
-            let end = EofPacket {
-                warnings: self.warnings,
-                status,
-            };
-            end.write(out, self.seq);
-        }
+        let end = EofPacket {
+            warnings: self.warnings,
+            status,
+        };
+        end.write_end(out, self.seq, capabilities);
     }
 }
 

@@ -183,6 +183,19 @@ impl EofPacket {
         w.u16(self.status.0);
         w.finish()
     }
+
+    /// Writes the end of rows: this packet, or an OK packet in its place where these capabilities do without; gives the next sequence id.
+    pub fn write_end(&self, out: &mut Vec<u8>, seq: u8, caps: Capabilities) -> u8 {
+        if !caps.contains(Capabilities::DEPRECATE_EOF) {
+            return self.write(out, seq);
+        }
+        let end = OkPacket {
+            status: self.status,
+            warnings: self.warnings,
+            ..OkPacket::default()
+        };
+        end.write_end(out, seq, caps)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Whole replies that Atlas makes itself: a result set of strings, and the reply to the prepare of a statement that will give one.
 
-use super::{
-    Capabilities, ColumnCount, ColumnDef, EofPacket, OkPacket, PrepareOk, RowFormat, Status,
-};
+use super::{Capabilities, ColumnCount, ColumnDef, EofPacket, PrepareOk, RowFormat, Status};
 
 /// Writes a result set whose columns are all VAR_STRING in utf8mb4, framed as the connection's capabilities have it.
 #[derive(Debug)]
@@ -62,15 +60,11 @@ impl<'a> ResultSetWriter<'a> {
 
     /// Writes the end; gives the next sequence id.
     pub fn finish(self) -> u8 {
-        if self.caps.contains(Capabilities::DEPRECATE_EOF) {
-            let end = OkPacket {
-                status: self.status,
-                ..OkPacket::default()
-            };
-            end.write_end(self.out, self.seq, self.caps)
-        } else {
-            write_eof(self.out, self.seq, self.status)
-        }
+        let end = EofPacket {
+            warnings: 0,
+            status: self.status,
+        };
+        end.write_end(self.out, self.seq, self.caps)
     }
 }
 
