@@ -134,18 +134,60 @@ impl Dress {
         let known_schema = known(self.schemas(), schema);
         let known_table = known(self.tables(), table);
         let known_original = known(self.tables(), original);
-        known_schema.or(known_table).or(known_original)?;
+        let name = r.lenenc_bytes("name").ok()?;
+        let known_name = self.expression(name);
+        let is_known = known_schema.or(known_table).or(known_original).is_some();
+        (is_known || known_name.is_some()).then_some(())?;
         let mut w = PacketWriter::begin(out, seq);
         w.bytes(head);
         w.lenenc_bytes(known_schema.map_or(schema, str::as_bytes));
         w.lenenc_bytes(known_table.map_or(table, str::as_bytes));
         w.lenenc_bytes(known_original.map_or(original, str::as_bytes));
+        w.lenenc_bytes(known_name.as_deref().unwrap_or(name));
         w.bytes(r.rest());
         w.finish();
         Some(())
     }
 
+    /// The name of a column that has no other than its expression, which was rewritten: as the client wrote it.
+    fn expression(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(name.len());
+        let mut at = 0;
+        let mut is_changed = false;
+        while let Some(byte) = name.get(at).copied() {
+            if !matches!(byte, b'`' | b'\'' | b'"') {
+                out.push(byte);
+                at += 1;
+                continue;
+            }
+            let end = quoted_end(name, at);
+            let inside = name.get(at + 1..end.saturating_sub(1)).unwrap_or_default();
+            let is_name = byte == b'`';
+            let table = known(self.tables(), inside).filter(|_| is_name);
+            let rest = name.get(end..).unwrap_or_default();
+            let known_as = table.or_else(|| known(self.schemas(), inside).filter(|_| is_name));
+            match known_as {
+                // Behind it stands what the client wrote.
+                Some(_) if table.is_some() && rest.starts_with(AS) => at = end + AS.len(),
+                Some(known) => {
+                    out.extend_from_slice(known.as_bytes());
+                    at = end;
+                }
+                None => {
+                    out.extend_from_slice(name.get(at..end).unwrap_or_default());
+                    at = end;
+                }
+            }
+            is_changed |= known_as.is_some();
+        }
+        is_changed.then_some(out)
+    }
+
     fn row(&self, payload: &[u8], seq: u8, out: &mut Vec<u8>) -> Option<()> {
+        // The first value of these is never an empty text.
+        if payload.first() == Some(&0) {
+            return self.binary_row(payload, seq, out);
+        }
         let values: Vec<Option<&[u8]>> = TextRow::new(payload).collect::<Result<_, _>>().ok()?;
         let mut is_changed = false;
         let code = values.get(1).copied().flatten().and_then(number);
@@ -179,6 +221,45 @@ impl Dress {
             }
         }
         w.finish();
+        Some(())
+    }
+
+    /// A row in the binary protocol.
+    fn binary_row(&self, payload: &[u8], seq: u8, out: &mut Vec<u8>) -> Option<()> {
+        // A mark and the bits of NULL, of no more columns than have room in two bytes.
+        let mut r = Reader::new("binary row", payload);
+        match self.shows {
+            Shows::Create => {
+                let head = r.bytes(2, "NULL bits").ok()?;
+                let name = r.lenenc_bytes("table").ok()?;
+                let text = r.lenenc_bytes("definition").ok()?;
+                let known_as = known(self.tables(), name).map(str::as_bytes);
+                let created = self.created(text);
+                (known_as.is_some() || created.is_some()).then_some(())?;
+                let mut w = PacketWriter::begin(out, seq);
+                w.bytes(head);
+                w.lenenc_bytes(known_as.unwrap_or(name));
+                w.lenenc_bytes(created.as_deref().unwrap_or(text));
+                w.bytes(r.rest());
+                w.finish();
+            }
+            Shows::Table => {
+                // What is in front of the name is numbers and short words: the first text that is one.
+                let found = self.tables().find_map(|(there, known)| {
+                    let length = u8::try_from(there.len()).ok().filter(|len| *len < 0xfb)?;
+                    let value = [&[length], there.as_bytes()].concat();
+                    let at = payload.windows(value.len()).position(|w| w == value)?;
+                    Some((at, at + value.len(), known))
+                });
+                let (at, end, known) = found?;
+                let mut w = PacketWriter::begin(out, seq);
+                w.bytes(payload.get(..at)?);
+                w.lenenc_bytes(known.as_bytes());
+                w.bytes(payload.get(end..)?);
+                w.finish();
+            }
+            Shows::Data | Shows::Messages => return None,
+        }
         Some(())
     }
 
@@ -290,6 +371,9 @@ impl Dress {
         })
     }
 }
+
+/// Between a name that was put in and the client's, by which its columns go on being named.
+const AS: &[u8] = b" AS ";
 
 /// What a whole name is known as, where that is another one.
 fn known<'a>(mut pairs: impl Iterator<Item = Pair<'a>>, name: &[u8]) -> Option<&'a str> {

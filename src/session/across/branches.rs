@@ -1,13 +1,14 @@
 //! The branches of a transaction over several groups: what each is asked next, by what it has answered. Telling the client is `across`'s.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::super::bring::{write_command, write_query};
 use super::super::rebind::Values;
 use super::super::series::total::Total;
 use super::super::{Expect, Fault, Output, Outputs, Tracker};
 use super::Turn;
-use crate::shard::{Leg, Xid};
+use crate::shard::{Dress, Leg, Placement, Xid};
 use crate::wire::{Capabilities, Command, OkPacket, Packets};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub(in super::super) struct Across {
     pub(super) is_clean: bool,
     /// All branches do the same, and the first tells what it came to.
     pub(super) is_copied: bool,
+    /// Whose names warnings have, and which the client knows.
+    pub(super) placement: Option<Arc<Placement>>,
 }
 
 impl Across {
@@ -118,6 +121,7 @@ impl Across {
             unconfirmed: Vec::new(),
             is_clean: true,
             is_copied,
+            placement: None,
         }
     }
 
@@ -310,7 +314,11 @@ impl Across {
                 }
             }
             Step::Warnings => {
-                self.total.add_warnings(&branch.answer, rows, false, None);
+                let part = self.parts.get(branch.at);
+                let of = self.placement.as_ref().zip(part);
+                let dress = of.and_then(|(placement, part)| Dress::new(placement, part));
+                self.total
+                    .add_warnings(&branch.answer, rows, false, dress.as_ref());
                 self.ask_id(leg, capabilities, out);
             }
             Step::Id => {

@@ -232,3 +232,82 @@ fn nothing_is_done_where_names_are_the_same() {
     assert!(dress("SELECT * FROM ord WHERE uid = 3").is_none());
     assert!(dress("SELECT * FROM log WHERE id = 1000").is_none());
 }
+
+#[test]
+fn columns_that_have_no_name_but_their_expression_are_named_as_the_client_wrote_it() {
+    let dress = dress("SELECT (SELECT s FROM log WHERE id = 2)").unwrap();
+    for (there, wanted) in [
+        (
+            "(SELECT s FROM `log_12` AS log WHERE id = 2)",
+            Some("(SELECT s FROM log WHERE id = 2)"),
+        ),
+        (
+            "EXISTS (SELECT 1 FROM `t1_b`.`log_12` AS `log`)",
+            Some("EXISTS (SELECT 1 FROM t1.`log`)"),
+        ),
+        ("`t1_b`.log.id + 1", Some("t1.log.id + 1")),
+        ("CONCAT('`log_12` AS log', \"`t1_b`\")", None),
+        ("`log_123` + 1", None),
+        ("COUNT(*)", None),
+        ("'unclosed", None),
+        ("`", None),
+    ] {
+        let column = ColumnDef::text(there.as_bytes());
+        let (mut packet, mut out) = (Vec::new(), Vec::new());
+        column.write(&mut packet, 7, CAPS);
+        let is_changed = dress.write(Part::Definition, &packet[4..], 7, CAPS, &mut out);
+        assert_eq!(is_changed, wanted.is_some(), "{there}");
+        if let Some(wanted) = wanted {
+            let mut whole = Vec::new();
+            ColumnDef::text(wanted.as_bytes()).write(&mut whole, 7, CAPS);
+            assert_eq!(out, whole, "{there}");
+        }
+    }
+}
+
+#[test]
+fn binary_rows_that_show_tables_have_the_clients_names() {
+    let row = |head: &[u8], values: &[&str]| {
+        let mut packet = Vec::new();
+        let mut w = PacketWriter::begin(&mut packet, 3);
+        w.bytes(head);
+        for value in values {
+            w.lenenc_bytes(value.as_bytes());
+        }
+        w.finish();
+        packet
+    };
+    for (sql, head, there, wanted) in [
+        (
+            "SHOW CREATE TABLE log",
+            &[0, 0][..],
+            &["log_0", "CREATE TABLE `log_0` (`log_0` int)"][..],
+            Some(&["log", "CREATE TABLE `log` (`log_0` int)"][..]),
+        ),
+        (
+            "SHOW INDEX FROM log",
+            &[0, 0, 0],
+            &["log_0", "PRIMARY", "log_0"],
+            Some(&["log", "PRIMARY", "log_0"]),
+        ),
+        // An EXPLAIN begins with numbers.
+        (
+            "EXPLAIN SELECT * FROM log WHERE id = -2",
+            &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+            &["SIMPLE", "log_0"],
+            Some(&["SIMPLE", "log"]),
+        ),
+        ("SHOW CREATE TABLE log", &[0, 0], &["log_0"], None),
+        ("SHOW CREATE TABLE log", &[0], &[], None),
+        ("SHOW INDEX FROM log", &[0, 0, 0], &["log_00"], None),
+    ] {
+        let packet = row(head, there);
+        let mut out = Vec::new();
+        let dress = dress(sql).unwrap();
+        let is_changed = dress.write(Part::Row, &packet[4..], 3, CAPS, &mut out);
+        assert_eq!(is_changed, wanted.is_some(), "{sql} {there:?}");
+        if let Some(wanted) = wanted {
+            assert_eq!(out, row(head, wanted), "{sql}");
+        }
+    }
+}
