@@ -77,6 +77,18 @@ impl Comparison {
         }
     }
 
+    /// The same among other values that are no whole numbers: a server may take all for doubles then.
+    pub(super) fn truth_among(self, key_type: KeyType, value: &Scalar, is_mixed: bool) -> Truth {
+        match value {
+            Scalar::Int(number)
+                if is_mixed && key_type == KeyType::Int && number.abs() >= EXACT =>
+            {
+                near(*number).truth(self)
+            }
+            _ => self.truth(key_type, value),
+        }
+    }
+
     /// Where the key lies when it is true, and where when it is false.
     #[must_use]
     pub fn truth(self, key_type: KeyType, value: &Scalar) -> Truth {
@@ -156,20 +168,29 @@ enum Place {
 fn place(value: &Scalar) -> Place {
     match value {
         Scalar::Int(number) => Place::At(*number),
-        Scalar::Between(below) => Place::Behind(*below),
+        Scalar::Between(below) if below.abs() < EXACT => Place::Behind(*below),
+        Scalar::Between(below) => near(*below),
         Scalar::Float(number) => match whole(*number) {
             Some(number) => Place::At(number),
             None => around(*number),
         },
         Scalar::Text(text) => match clean_int(text) {
             Some(number) if number.abs() < EXACT => Place::At(number),
-            // Compared as whole numbers or as doubles, between which there are gaps of up to 2048.
-            Some(number) => Place::Within(number.saturating_sub(4096), number.saturating_add(4096)),
+            Some(number) => near(number),
             None => leading_double(text).map_or(Place::Open, around),
         },
-        Scalar::Hex(bytes) => hex_number(bytes).map_or(Place::Open, Place::At),
+        Scalar::Hex(bytes) => match hex_number(bytes) {
+            Some(number) if number < EXACT => Place::At(number),
+            Some(number) => near(number),
+            None => Place::Open,
+        },
         Scalar::Date(..) | Scalar::Null | Scalar::Unknown => Place::Open,
     }
+}
+
+/// What is compared as a whole number or as a double, between which there are gaps of up to 2048.
+fn near(number: i128) -> Place {
+    Place::Within(number.saturating_sub(4096), number.saturating_add(4096))
 }
 
 fn around(number: f64) -> Place {
@@ -290,6 +311,17 @@ mod tests {
             Some(vec![(big - 4096, big + 4096)])
         );
         assert_eq!(equal(Scalar::Int(big)), one(big));
+        // Servers take these for doubles, some of them among others only.
+        let close = Some(vec![(big - 4096, big + 4096)]);
+        assert_eq!(equal(Scalar::Hex(big.to_be_bytes()[8..].to_vec())), close);
+        assert_eq!(equal(Scalar::Between(big)), close);
+        let among = |value: &Scalar, is_mixed| {
+            let truth = Comparison::Equal.truth_among(KeyType::Int, value, is_mixed);
+            truth.yes.spans().map(<[_]>::to_vec)
+        };
+        assert_eq!(among(&Scalar::Int(big), true), close);
+        assert_eq!(among(&Scalar::Int(big), false), one(big));
+        assert_eq!(among(&Scalar::Int(3), true), one(3));
         assert_eq!(equal(Scalar::Int(INT_MAX + 1)), one(INT_MAX + 1));
         assert_eq!(
             yes(Comparison::Less, &Scalar::Int(3)),

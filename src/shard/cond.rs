@@ -28,6 +28,12 @@ impl Operand {
     }
 }
 
+impl Operand {
+    fn is_no_number(&self, params: &[Scalar]) -> bool {
+        !matches!(self.value(params), Scalar::Int(_))
+    }
+}
+
 /// A condition. Tables are numbers of references in the statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cond {
@@ -72,13 +78,23 @@ impl Cond {
             Self::Compare(of, comparison, operand) if *of == table => {
                 comparison.truth(key_type, operand.value(params))
             }
-            Self::In(of, list) if *of == table => any(list
-                .iter()
-                .map(|operand| Comparison::Equal.truth(key_type, operand.value(params)))),
-            Self::Between(of, low, high) if *of == table => all([
-                Comparison::GreaterOrEqual.truth(key_type, low.value(params)),
-                Comparison::LessOrEqual.truth(key_type, high.value(params)),
-            ]),
+            Self::In(of, list) if *of == table => {
+                let is_mixed = list.iter().any(|value| value.is_no_number(params));
+                let truth = |operand: &Operand| {
+                    Comparison::Equal.truth_among(key_type, operand.value(params), is_mixed)
+                };
+                any(list.iter().map(truth))
+            }
+            Self::Between(of, low, high) if *of == table => {
+                let is_mixed = low.is_no_number(params) || high.is_no_number(params);
+                let truth = |comparison: Comparison, operand: &Operand| {
+                    comparison.truth_among(key_type, operand.value(params), is_mixed)
+                };
+                all([
+                    truth(Comparison::GreaterOrEqual, low),
+                    truth(Comparison::LessOrEqual, high),
+                ])
+            }
             Self::IsNull(of) if *of == table => Truth::is_null(),
             Self::Compare(..) | Self::In(..) | Self::Between(..) | Self::IsNull(_) => Truth::OPEN,
             Self::All(list) => all(list.iter().map(|c| c.truth(table, key_type, params))),

@@ -3,7 +3,7 @@
 use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator, Value, ValueWithSpan};
 
 use super::cond::Operand;
-use super::key::{Scalar, parse_date};
+use super::key::{EXACT, Scalar, parse_date};
 use super::tokens::bytes;
 use crate::sql::{self, Dialect};
 
@@ -121,6 +121,10 @@ pub fn number_of(number: &str) -> Option<Scalar> {
         digits.parse().ok()?
     };
     let below = if negative { -below } else { below };
+    if below.abs() >= EXACT && number.contains('.') {
+        // Among others it is compared as a double.
+        return number.parse().ok().map(Scalar::Float);
+    }
     Some(if fraction.bytes().all(|b| b == b'0') {
         Scalar::Int(below)
     } else if negative {
@@ -146,6 +150,10 @@ mod tests {
             ("-3.25", Some(Scalar::Between(-4))),
             ("-0.5", Some(Scalar::Between(-1))),
             ("3e2", Some(Scalar::Float(300.0))),
+            (
+                "9223372036854775814.0",
+                Some(Scalar::Float(9_223_372_036_854_775_814.0)),
+            ),
             ("", None),
             (".", None),
             ("1x", None),
