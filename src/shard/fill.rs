@@ -25,10 +25,17 @@ pub struct Fill {
     pub is_key: bool,
 }
 
-/// NULL or DEFAULT, for which a server would generate an id too.
+/// NULL, DEFAULT or 0, for which a server would generate an id too.
 fn is_open(value: &Expr) -> Option<Range<usize>> {
     match value {
-        Expr::Value(value) if value.value == Value::Null => bytes(value.span),
+        Expr::Value(value) => {
+            let is_it = match &value.value {
+                Value::Null => true,
+                Value::Number(number, _) => number.bytes().all(|digit| digit == b'0'),
+                _ => false,
+            };
+            bytes(value.span).filter(|_| is_it)
+        }
         Expr::Identifier(word) if word.quote_style.is_none() => {
             let is_it = word.value.eq_ignore_ascii_case("default");
             bytes(word.span).filter(|_| is_it)
@@ -69,6 +76,7 @@ impl Reader<'_> {
                 None => bytes(row.opening_token.0.span).map(|opens| opens.end..opens.end),
             })
             .collect();
+        self.shape.has_own_ids |= places.iter().any(Option::is_none);
         if places.iter().all(Option::is_none) {
             return Ok(());
         }
@@ -106,6 +114,7 @@ impl Reader<'_> {
                 place = Some(is_open(&assignment.value));
             }
         }
+        self.shape.has_own_ids |= place == Some(None);
         let (place, is_set) = match (place, first) {
             (Some(None), _) | (None, None) => return,
             (Some(Some(place)), _) => (place, false),

@@ -87,6 +87,7 @@ impl Shape {
             row_places: Vec::new(),
             params: Vec::new(),
             fill: None,
+            has_own_ids: false,
             listed: None,
             names_unsharded: false,
             names_global: false,
@@ -176,6 +177,8 @@ pub struct Shape {
     pub params: Vec<usize>,
     /// Where ids go that Atlas generates.
     pub fill: Option<Fill>,
+    /// Rows have an id of their own: with another literal, a 0, they would not.
+    pub has_own_ids: bool,
     /// Names of columns that are put in there, for who does not write them.
     pub listed: Option<(Range<usize>, Vec<Vec<u8>>)>,
     /// It names a table that is in the account's own group only.

@@ -276,3 +276,41 @@ fn instances_are_different_nodes() {
         })
     });
 }
+
+/// A 0 in the place of a key is none, as for a server's own AUTO_INCREMENT, also where the statement came before with another number.
+#[test]
+fn b246_keys_given_as_0_or_null() {
+    for bed in Bed::both() {
+        let stage = Stage::new(&bed, "transaction");
+        create(&stage);
+        let atlas = start(&stage);
+        let mut client = client(&stage, &atlas);
+        let before = number(&mut client, "SELECT LAST_INSERT_ID()");
+        for id in 81..85 {
+            client.ok(&format!("INSERT INTO own (id, v) VALUES ({id}, 'x')"));
+        }
+        let mut last = before;
+        for sql in [
+            "INSERT INTO own (id, v) VALUES (0, 'a')",
+            "INSERT INTO own (id, v) VALUES (NULL, 'a')",
+            "INSERT INTO own VALUES (0, 'a')",
+            "INSERT INTO own SET id = 0, v = 'a'",
+            "INSERT INTO gen (uid, id) VALUES (4, 0), (4, NULL), (4, 90)",
+        ] {
+            let (_, id) = client.query(sql).assert_ok().affected_and_insert_id();
+            assert!(id > last, "{:?}: {sql} gives {id}", bed.kind);
+            last = id;
+            let (table, place) = if sql.contains("own") {
+                ("own", "")
+            } else {
+                ("gen", "uid = 4 AND")
+            };
+            let found = format!("SELECT id FROM {table} WHERE {place} id = {id}");
+            assert_eq!(client.query(&found).cell(), id.to_string(), "{sql}");
+        }
+        for place in ["own WHERE id = 0", "gen WHERE id = 0"] {
+            let rows = client.query(&format!("SELECT id FROM {place}")).rows();
+            assert!(rows.is_empty(), "{place}: {rows:?}");
+        }
+    }
+}
