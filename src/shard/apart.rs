@@ -1,6 +1,8 @@
 //! What keeps the rows of several shards from following each other: everything that a server does with all rows of a query together.
 
-use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, LimitClause, Query, Select, SetExpr};
+use sqlparser::ast::{
+    BinaryOperator, Distinct, Expr, GroupByExpr, LimitClause, Query, Select, SetExpr,
+};
 
 use super::map::Table;
 use super::read::Reader;
@@ -48,8 +50,13 @@ impl Reader<'_> {
         }
         let is_inserted =
             self.shape.act == Act::Insert && matches!(*query.body, SetExpr::Values(_));
-        if !matches!(*query.body, SetExpr::Select(_)) && !is_inserted {
-            self.obstacle("UNION, EXCEPT, INTERSECT or VALUES over several shards");
+        match *query.body {
+            SetExpr::Select(_) => {}
+            SetExpr::Query(_) => {
+                self.obstacle("a query in parentheses over several shards: write it without them");
+            }
+            _ if is_inserted => {}
+            _ => self.obstacle("UNION, EXCEPT, INTERSECT or VALUES over several shards"),
         }
         match &query.limit_clause {
             None => {}
@@ -71,7 +78,7 @@ impl Reader<'_> {
 
     /// Those of the outermost SELECT.
     pub(super) fn obstacles(&mut self, select: &Select) {
-        if select.distinct.is_some() {
+        if !matches!(select.distinct, None | Some(Distinct::All)) {
             self.obstacle("DISTINCT over several shards");
         }
         let groups = match &select.group_by {

@@ -172,6 +172,7 @@ impl Placement {
         if writes && may_change && reader.shape.names_unsharded {
             return Err(self.in_doubt());
         }
+        let writes = writes && !reader.inserts_home;
         if reader.shape.refs.is_empty() && writes && reader.shape.names_global {
             self.check_everywhere(&reader.shape, text, d)?;
         }

@@ -83,11 +83,12 @@ impl Placement {
     }
 
     fn written(&self, shape: &Shape) -> Result<(usize, &Table), Refused> {
-        if let Some(obstacle) = &shape.obstacle {
-            return Err(obstacle.clone());
-        }
         let number = shape.refs.first().map_or(usize::MAX, |r| r.table);
-        Ok((number, self.known(number)?))
+        let table = self.known(number)?;
+        match &shape.obstacle {
+            Some(obstacle) => Err(obstacle.with_key(&table.key)),
+            None => Ok((number, table)),
+        }
     }
 
     /// How parts for these shards are done: within one group, or over several where that is allowed.

@@ -287,9 +287,7 @@ impl Placement {
             }
         };
         if shape.names_unsharded && wanted != asked.home {
-            return Err(Refused::new(
-                "a sharded and an unsharded table that are not in the same group",
-            ));
+            return Err(Refused::UNSHARDED);
         }
         let mut chosen = Vec::with_capacity(shards.len());
         for (of, shards) in shards.iter().enumerate() {
@@ -371,7 +369,9 @@ impl Placement {
             .filter(|group| !shape.names_unsharded || *group == asked.home);
         let found = groups.find_map(|group| Some((group, in_group(group)?)));
         let Some((group, chosen)) = found else {
-            return Err(Refused::new("no group has all the tables that it names"));
+            return Err(Refused::new(
+                "no group has all the tables that it names: ask them apart",
+            ));
         };
         self.leg(shape, group, &chosen, asked)
     }
@@ -403,7 +403,7 @@ impl Placement {
     ) -> Result<Plan, Refused> {
         let first = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
         if let Some(obstacle) = &shape.obstacle {
-            return Err(obstacle.clone());
+            return Err(obstacle.with_key(&first.key));
         }
         if shape.refs.iter().any(|r| !r.is_outer) {
             return Err(Refused::new(format!(
@@ -414,7 +414,8 @@ impl Placement {
         if shape.refs.iter().all(|r| r.is_optional) {
             return Err(Refused::new(
                 "an outer join over several shards that keeps rows of a table that is not sharded",
-            ));
+            )
+            .with_key(&first.key));
         }
         let all = self.joined(shape, shards)?;
         for named in &shape.refs {
@@ -440,9 +441,7 @@ impl Placement {
             )
             .ok_or_else(|| Refused::new("its shard is not known"))?;
             if shape.names_unsharded && group != asked.home {
-                return Err(Refused::new(
-                    "a sharded and an unsharded table that are not in the same group",
-                ));
+                return Err(Refused::UNSHARDED);
             }
             let chosen = vec![shard; shape.refs.len()];
             legs.push(self.leg(shape, group, &chosen, asked)?);
@@ -478,7 +477,8 @@ impl Placement {
         if met.len() < shape.refs.len() {
             return Err(Refused::new(
                 "a join of sharded tables over several shards that is not on their shard keys, or of tables that are not placed alike",
-            ));
+            )
+            .with_key(&table(anchor)?.key));
         }
         Ok(shards.get(anchor).cloned().unwrap_or_default())
     }

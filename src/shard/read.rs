@@ -36,6 +36,8 @@ pub(super) struct Reader<'a> {
     queries: usize,
     /// The query that is inserted gives the key in this column.
     pub(super) inserted: Option<usize>,
+    /// It inserts into a table that only the account's own group has.
+    pub(super) inserts_home: bool,
     pub(super) shape: Shape,
 }
 
@@ -66,6 +68,7 @@ impl<'a> Reader<'a> {
             seen: BTreeSet::new(),
             queries: 0,
             inserted: None,
+            inserts_home: false,
             shape: Shape::new(Act::Read),
         }
     }

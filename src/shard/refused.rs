@@ -13,9 +13,23 @@ impl Refused {
         Self(Cow::Owned(reason.into()))
     }
 
+    /// The same with a hint, where it has none: to say which rows of a table with this shard key are meant.
+    pub(super) fn with_key(&self, key: &str) -> Self {
+        if self.0.contains(": ") {
+            self.clone()
+        } else {
+            Self::new(format!("{}: say which with {key} = ...", self.0))
+        }
+    }
+
     /// A text is prepared or executed by SQL.
     pub const PREPARE: Self = Self(Cow::Borrowed(
         "PREPARE and EXECUTE of a text that names a sharded table: let the client library prepare it",
+    ));
+
+    /// It names tables that no group has all of.
+    pub const UNSHARDED: Self = Self(Cow::Borrowed(
+        "a sharded and an unsharded table that are not in the same group: ask them apart, or have the one in every group and list it in `global_tables`",
     ));
 
     /// It is not known how the text is read.

@@ -176,9 +176,12 @@ impl Reader<'_> {
     /// Into a table that is not sharded, from one that is.
     fn other_insert(&mut self, insert: &Insert) -> Result<(), Refused> {
         let is_global = self.shape.names_global;
+        self.inserts_home = !is_global;
         walk(self, insert)?;
         if is_global && !self.shape.refs.is_empty() {
-            return refuse("a write to a global table of what is in a sharded one");
+            return refuse(
+                "a write to a global table of what is in a sharded one: read it, and write the values",
+            );
         }
         Ok(())
     }
@@ -227,7 +230,9 @@ impl Reader<'_> {
                     }
                     let row = &row.content;
                     if row.len() != count {
-                        return refuse("a row has more or fewer values than there are columns");
+                        return refuse(
+                            "a row has more or fewer values than there are columns: give each column one",
+                        );
                     }
                     let value = at.and_then(|at| row.get(at));
                     // What is not known is refused when its place is asked for, where no id is put there.

@@ -1,6 +1,8 @@
 //! The cases of `sharding/merge` among the faults that other projects were told of, by their numbers: each is answered as one server
 //! with all the rows answers it, or refused with the reason, and never anything else.
 
+mod writes;
+
 use crate::Stage;
 use crate::common::{Bed, Param, Reply, Wire};
 use crate::stage::seen;

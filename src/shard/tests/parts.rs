@@ -34,15 +34,15 @@ fn writes_are_divided_by_tables() {
         ),
         (
             "INSERT INTO log (id) VALUES (4), (5) RETURNING id",
-            "RETURNING from several physical tables",
+            "RETURNING from several physical tables: say which with id = ...",
         ),
         (
             "UPDATE log SET x = 1 WHERE id IN (4, 5) ORDER BY id",
-            "UPDATE ... ORDER BY or LIMIT over several physical tables",
+            "UPDATE ... ORDER BY or LIMIT over several physical tables: say which with id = ...",
         ),
         (
             "DELETE FROM log WHERE id IN (4, 5) LIMIT 1",
-            "DELETE ... ORDER BY, LIMIT or RETURNING over several physical tables",
+            "DELETE ... ORDER BY, LIMIT or RETURNING over several physical tables: say which with id = ...",
         ),
         (
             "INSERT INTO wide (uid) VALUES (2), (0), (1), (4)",
@@ -121,7 +121,7 @@ fn columns_that_are_not_named_are_those_of_the_table() {
     }
     assert_eq!(
         go(&columns, "INSERT INTO ord VALUES (1, 2, 3)"),
-        "a row has more or fewer values than there are columns"
+        "a row has more or fewer values than there are columns: give each column one"
     );
     columns.expire(Duration::from_millis(5_999));
     assert!(go(&columns, sql).starts_with("2: "));
