@@ -205,21 +205,27 @@ impl Wire {
     }
 
     pub fn prepare(&mut self, sql: &str) -> Statement {
+        let prepared = self.try_prepare(sql);
+        prepared.unwrap_or_else(|refused| panic!("prepare {sql}: {:?}", refused.error()))
+    }
+
+    /// Gives the answer that is an error.
+    pub fn try_prepare(&mut self, sql: &str) -> Result<Statement, Box<Reply>> {
         let mut payload = vec![0x16];
         payload.extend_from_slice(sql.as_bytes());
         let reply = self.command(&payload);
-        if let Some(error) = reply.error() {
-            panic!("prepare {sql}: {error:?}");
+        if reply.error().is_some() {
+            return Err(Box::new(reply));
         }
         let head = &reply.packets[0].payload;
         let id = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
         let count = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
-        Statement {
+        Ok(Statement {
             id,
             columns: count(5),
             params: count(7),
             reply,
-        }
+        })
     }
 
     pub fn execute(&mut self, statement: &Statement, params: &[Param]) -> Reply {
