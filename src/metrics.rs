@@ -79,6 +79,8 @@ pub struct AccountReading {
     pub errors: u64,
     /// Statements that Atlas refused.
     pub refused: u64,
+    /// Statements that were ended, by the limit that they had come to.
+    pub ended: [(&'static str, u64); 2],
 }
 
 /// The figures of a server in its group.
@@ -211,7 +213,16 @@ impl Reading {
         counters(out, "account_errors", help, errors)?;
         let help = "Statements of the account that Atlas refused.";
         let refused = accounts().map(|account| (labels(account), account.refused));
-        counters(out, "account_refused", help, refused)
+        counters(out, "account_refused", help, refused)?;
+        let help = "Statements of the account that were ended for their time or their rows.";
+        let ended = accounts().flat_map(|account| {
+            account.ended.iter().map(|(limit, count)| {
+                let mut labels = labels(account);
+                labels.insert(1, ("limit", limit));
+                (labels, *count)
+            })
+        });
+        counters(out, "account_ended", help, ended)
     }
 
     /// What statements and clients did.
@@ -382,6 +393,7 @@ mod tests {
                 statements: [("primary", 4), ("replica", 5)],
                 errors: 6,
                 refused: 7,
+                ended: [("statement_timeout", 8), ("result_rows", 9)],
             }],
             statements: vec![("read", "replica", "plain-read", 12)],
             statement_seconds: vec![(
@@ -409,6 +421,8 @@ mod tests {
             "atlas_account_statements_total{account=\"shop\",route=\"replica\",business=\"a\\\"b\\\\c\\n\"} 5",
             "atlas_account_errors_total{account=\"shop\",business=\"a\\\"b\\\\c\\n\"} 6",
             "atlas_account_refused_total{account=\"shop\",business=\"a\\\"b\\\\c\\n\"} 7",
+            "atlas_account_ended_total{account=\"shop\",limit=\"statement_timeout\",business=\"a\\\"b\\\\c\\n\"} 8",
+            "atlas_account_ended_total{account=\"shop\",limit=\"result_rows\",business=\"a\\\"b\\\\c\\n\"} 9",
             "atlas_statements_total{kind=\"read\",route=\"replica\",reason=\"plain-read\"} 12",
             "atlas_statement_seconds_bucket{route=\"replica\",le=\"0.001\"} 3",
             "atlas_statement_seconds_bucket{route=\"replica\",le=\"+Inf\"} 4",

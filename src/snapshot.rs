@@ -333,8 +333,7 @@ impl Snapshot {
     /// Whether statements of an account are to be held against rules or limits.
     #[must_use]
     pub fn governs(&self, account: usize) -> bool {
-        let has_limits =
-            |account: &Account| account.limits.rate > 0 || account.limits.concurrency > 0;
+        let has_limits = |account: &Account| account.limits != config::Limits::default();
         self.rules.is_some() || self.accounts.get(account).is_some_and(has_limits)
     }
 

@@ -2,7 +2,7 @@
 //! the notes about keys that this version does not act on, and the table in the README.
 //! How a value is read and what its limits are lives beside the type that holds it.
 
-use Acted::{AsDefault, No, Yes};
+use Acted::{No, Yes};
 
 /// Whether the proxy does what a key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +118,8 @@ pub const KEYS: &[Key] = &[
     key("users.max_connections", "0", Yes, "clients of the account at a time; 0 for no limit of its own"),
     key("users.limits.rate", "0", Yes, "statements a second, those of a second at once; 0 for no limit"),
     key("users.limits.concurrency", "0", Yes, "statements at a time; 0 for no limit"),
-    key("users.limits.statement_timeout", r#""0s""#, AsDefault, "a statement is ended after this; `0s` for never"),
-    key("users.limits.result_rows", "0", AsDefault, "rows that a result may have; 0 for no limit"),
+    key("users.limits.statement_timeout", r#""0s""#, Yes, "a statement that runs longer is ended on its server; `0s` for never"),
+    key("users.limits.result_rows", "0", Yes, "rows that a result may have; one with more is ended there, with an error; 0 for no limit"),
     key("users.labels.*", "", Yes, "labels of the account in metrics, logs and `SHOW ACCOUNTS`: 16 at most, of 128 bytes"),
 
     key("tables.name", "", Yes, "sharded table, `schema.table`"),
@@ -150,12 +150,12 @@ pub const KEYS: &[Key] = &[
     key("rules.match.kind", r#""""#, Yes, "kind of statement: `read` or `write`"),
     key("rules.match.schema", r#""""#, Yes, "default schema"),
     key("rules.match.network", r#""""#, Yes, "network of the client"),
-    key("rules.action", "", Yes, "`reject`; `route` (of plain reads, see `to`); `limit` (see `rate`); `log` (the statement, without its literals, goes to the log); `allow` (later rules and `[safety]` are passed over; lists the statement for `broadcast = \"listed\"`). `timeout` and `mirror` are not acted on yet"),
+    key("rules.action", "", Yes, "`reject`; `route` (of plain reads, see `to`); `timeout` (in place of `limits.statement_timeout`); `limit` (see `rate`); `log` (the statement, without its literals, goes to the log); `allow` (later rules and `[safety]` are passed over; lists the statement for `broadcast = \"listed\"`)"),
     key("rules.message", r#""""#, Yes, "what a refused client is told"),
     key("rules.to", r#""""#, Yes, "of `route`: `primary` or `replica`"),
     key("rules.rate", "0", Yes, "of `limit`: statements a second that the rule lets pass"),
     key("rules.concurrency", "0", Yes, "of `limit`: statements at a time"),
-    key("rules.timeout", r#""0s""#, AsDefault, "of `timeout`: how long a statement may run"),
+    key("rules.timeout", "", Yes, "of `timeout`: how long a statement may run; `0s` for as long as it likes"),
 
     key("safety.require_where", "false", Yes, "refuse UPDATE and DELETE without WHERE"),
     key("safety.refuse_sleep", "false", Yes, "refuse SLEEP and BENCHMARK"),

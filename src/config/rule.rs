@@ -52,7 +52,7 @@ pub enum RuleAction {
     Reject,
     /// Have plain reads answered there.
     Route(RuleTarget),
-    /// Bound its time. Not acted on.
+    /// Have it run no longer than this, whatever the account's limit is; zero for as long as it likes.
     Timeout(Duration),
     /// Bound how many come and how many run.
     Limit {
@@ -61,8 +61,6 @@ pub enum RuleAction {
         /// Statements at a time; 0 for no limit.
         concurrency: u32,
     },
-    /// Send it to a second place as well. Not acted on.
-    Mirror,
     /// Write it down.
     Log,
     /// Let it pass: neither later rules nor `[safety]` are looked at.
@@ -78,16 +76,9 @@ impl RuleAction {
             Self::Route(_) => "route",
             Self::Timeout(_) => "timeout",
             Self::Limit { .. } => "limit",
-            Self::Mirror => "mirror",
             Self::Log => "log",
             Self::Allow => "allow",
         }
-    }
-
-    /// Whether this version does what it says.
-    #[must_use]
-    pub const fn is_acted_on(self) -> bool {
-        !matches!(self, Self::Timeout(_) | Self::Mirror)
     }
 }
 
@@ -189,17 +180,19 @@ impl RuleConfig {
             ),
             ("timeout", RuleAction::Timeout(time)),
             ("limit", RuleAction::Limit { rate, concurrency }),
-            ("mirror", RuleAction::Mirror),
             ("log", RuleAction::Log),
             ("allow", RuleAction::Allow),
         ];
         let Some(field) = section.get("action") else {
-            section.missing(
-                "action",
-                "one of reject, route, timeout, limit, mirror, log, allow",
-            );
+            section.missing("action", "one of reject, route, timeout, limit, log, allow");
             return RuleAction::Allow;
         };
+        if field.string() == Some("mirror") {
+            field.error(
+                "`mirror` is not known to this version: take the rule out, since a file with it would not do what it says",
+            );
+            return RuleAction::Allow;
+        }
         let Some(action) = field.choice(&actions) else {
             return RuleAction::Allow;
         };
@@ -214,8 +207,9 @@ impl RuleConfig {
                 "rate",
                 "statements a second, or `concurrency`, statements at a time",
             ),
-            _ if !action.is_acted_on() => field.note(
-                "this action is not acted on by this version: the rule is as if it were not there",
+            RuleAction::Timeout(_) if section.get("timeout").is_none() => section.missing(
+                "timeout",
+                "how long the statement may run, such as \"2s\"; \"0s\" for as long as it likes",
             ),
             _ => {}
         }

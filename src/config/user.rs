@@ -165,7 +165,9 @@ impl UserConfig {
                     Duration::ZERO..=DAY,
                     Duration::ZERO,
                 ),
-                result_rows: limits.int("result_rows", 0..=i64::MAX, 0).unsigned_abs(),
+                result_rows: limits
+                    .int("result_rows", 0..=4_000_000_000, 0)
+                    .unsigned_abs(),
             },
             labels: read_labels(&section.section("labels")),
         }

@@ -3,11 +3,15 @@
 //! A body takes any bytes. A panic is its verdict: a parser's own, or of an assertion about what it said.
 //! A new target is a function here, a file of three lines in `fuzz/fuzz_targets`, and a folder of seeds.
 
+#[cfg(test)]
+mod overrun;
+mod packets;
 pub(crate) mod reply;
 mod session;
 mod shard;
 mod sql;
 mod state;
+mod watch;
 mod wire;
 mod worker;
 

@@ -98,7 +98,9 @@ pub(crate) fn walk(mut tracker: Tracker, stream: &[u8], size: usize) -> Found {
                 Some(
                     TrackEvent::Prepared { .. }
                     | TrackEvent::Changes { .. }
-                    | TrackEvent::Named { .. },
+                    | TrackEvent::Named { .. }
+                    | TrackEvent::TooManyRows
+                    | TrackEvent::Interrupted { .. },
                 ) => {}
                 None if walk.consumed == 0 => break,
                 None => {}

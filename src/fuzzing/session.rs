@@ -15,7 +15,11 @@ pub fn session_bytes(data: &[u8]) {
     let mut worker = Worker::new(choice);
     if choice & 1 == 0 {
         worker.log_in(
-            if choice & 2 == 0 { b"app" } else { b"lone" },
+            match choice & 0x82 {
+                0 => b"app",
+                2 => b"lone",
+                _ => b"held",
+            },
             choice & 32 != 0,
         );
     }
@@ -115,7 +119,12 @@ impl Worker {
 
     /// What else a worker tells a session.
     fn other(&mut self, kind: u8) {
-        if self.kill_asked {
+        if kind & 4 != 0 && self.watch.has_something() {
+            match kind & 8 {
+                0 => self.ring(),
+                _ => self.answer_kill(kind >> 4),
+            }
+        } else if self.kill_asked {
             self.kill_asked = false;
             self.tell(&mut [], |session, _, _, _, out| match kind % 3 {
                 0 => session.on_kill_done(true, out),

@@ -1,6 +1,7 @@
 //! The fuzz target of replays: whatever a client sets, what is said to the other connection can be said, and says the same.
 
-use super::worker::{Worker, commands};
+use super::packets::commands;
+use super::worker::Worker;
 use crate::session::Role;
 
 /// A byte of choices as in `session_bytes`, then statements, one a line, which all succeed on the primary. What is replayed on a

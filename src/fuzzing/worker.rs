@@ -4,13 +4,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
+use super::packets::{commands, packets_are_whole};
+use super::watch::Watch;
 use crate::pool::{HostId, Offer};
 use crate::session::{
     Access, Ask, Cx, Known, Lend, NoLender, Output, Outputs, Peer, Ready, Role, Session, Texts,
     TlsWish, Wants,
 };
 use crate::snapshot::Snapshot;
-use crate::wire::{Capabilities, Greeting, Header, Login, OkPacket, Status, write_payload};
+use crate::wire::{Capabilities, Greeting, Login, OkPacket, Status, write_payload};
 
 const CONFIG: &str = r#"
 [[groups]]
@@ -26,6 +28,12 @@ primary = "127.0.0.1:3308"
 name = "app"
 password = "pw"
 group = "main"
+
+[[users]]
+name = "held"
+password = "pw"
+group = "main"
+limits = { statement_timeout = "1s", result_rows = 2 }
 
 [[users]]
 name = "lone"
@@ -84,7 +92,8 @@ pub(super) struct Worker {
     /// The sequence id of a server's next packet.
     seq: [u8; 2],
     /// What went to the client last.
-    to_client: Vec<u8>,
+    pub(super) to_client: Vec<u8>,
+    pub(super) watch: Watch,
     pub(super) kill_asked: bool,
     pub(super) tls_asked: bool,
     /// The primary has become another server, so that no write may leave for it.
@@ -164,6 +173,7 @@ impl Worker {
             opened: [0; 2],
             seq: [1; 2],
             to_client: Vec::new(),
+            watch: Watch::default(),
             kill_asked: false,
             tls_asked: false,
             refuses_writes: false,
@@ -300,7 +310,7 @@ impl Worker {
             snapshot: &SNAPSHOT,
             offer: &self.offer,
             nonce: &mut nonce,
-            now: std::time::Duration::ZERO,
+            now: self.watch.now,
             lender: &mut self.idle,
             texts: &mut self.texts,
         };
@@ -378,7 +388,8 @@ impl Worker {
                         "with something unread"
                     );
                     self.links[role as usize] = Link::Absent;
-                    self.idle.known[role as usize] = Some(known);
+                    self.idle.known[role as usize] =
+                        Some(known).filter(|_| !self.watch.kills(role));
                 }
                 Output::OnCall { role } => assert_eq!(self.links[role as usize], Link::Ready),
                 Output::DefaultsChanged { role } => {
@@ -398,13 +409,13 @@ impl Worker {
                 Output::Denied => assert!(self.session.denial().is_some()),
                 Output::LoggedIn(account) => assert!(account < SNAPSHOT.accounts.len()),
                 Output::Unseen | Output::Note(_) => {}
-                Output::BeginLeg { .. }
-                | Output::TellLeg { .. }
-                | Output::Across(..)
-                | Output::EndLeg(_)
-                | Output::EndLegs => unreachable!("no table is sharded"),
                 Output::CloseClient => assert!(self.session.is_closed()),
                 Output::Kill { .. } => self.kill_asked = true,
+                Output::Alarm(_)
+                | Output::Interrupt { .. }
+                | Output::CallOff { .. }
+                | Output::Spare { .. } => self.watch.carry_out(&output, &self.links),
+                _ => unreachable!("no table is sharded"),
             }
         }
         assert!(
@@ -440,6 +451,7 @@ impl Worker {
             return false;
         }
         if sent.own || sent.bytes.get(3) == Some(&0) {
+            assert!(!self.watch.kills(sent.role), "a KILL may hit it");
             self.seq[place] = 1;
         }
         if sent.own {
@@ -475,26 +487,5 @@ impl Worker {
     pub(super) fn command(&mut self, payload: &[u8]) {
         write_payload(&mut self.client, 0, payload);
         self.pump();
-    }
-}
-
-/// The payloads of packets that begin a command.
-pub(super) fn commands(mut bytes: &[u8]) -> Vec<&[u8]> {
-    let mut all = Vec::new();
-    while let Some(header) = Header::parse(bytes) {
-        let (packet, rest) = bytes.split_at((4 + header.len).min(bytes.len()));
-        if header.seq == 0 {
-            all.push(&packet[4..]);
-        }
-        bytes = rest;
-    }
-    all
-}
-
-/// What Atlas says of its own accord is packets.
-fn packets_are_whole(mut bytes: &[u8]) {
-    while !bytes.is_empty() {
-        let header = Header::parse(bytes).expect("a header");
-        bytes = bytes.get(4 + header.len..).expect("a whole packet");
     }
 }

@@ -27,6 +27,8 @@ pub struct Rules {
 pub struct Rule {
     /// What it says.
     pub config: RuleConfig,
+    /// Its name, for who keeps it for as long as a statement runs.
+    pub name: Arc<str>,
     hits: Arc<AtomicU64>,
     /// For a rule that limits.
     pub limiter: Arc<Limiter>,
@@ -172,11 +174,11 @@ impl Rules {
     pub fn new(rules: &[RuleConfig], safety: SafetyConfig, before: Option<&Self>) -> Option<Self> {
         let list: Vec<Rule> = rules
             .iter()
-            .filter(|rule| rule.action.is_acted_on())
             .map(|rule| {
                 let known = before.and_then(|before| before.named(&rule.name));
                 Rule {
                     config: rule.clone(),
+                    name: rule.name.as_str().into(),
                     hits: known.map_or_else(Arc::default, |known| known.hits.clone()),
                     limiter: known.map_or_else(Arc::default, |known| known.limiter.clone()),
                 }

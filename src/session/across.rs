@@ -112,6 +112,16 @@ impl Session {
         if let Some(across) = self.across_mut() {
             across.begin(capabilities, out);
         }
+        self.start_clock(out);
+    }
+
+    /// The transaction is not to go on: what runs of it is heard first.
+    pub(super) fn end_across(&mut self, cx: &mut Cx<'_>, fault: Fault, out: &mut Outputs) {
+        let capabilities = leg_capabilities(self.capabilities);
+        if let Some(across) = self.across_mut() {
+            across.fail(fault, usize::MAX, capabilities, out);
+        }
+        self.end_across_if_over(cx, out);
     }
 
     fn across_mut(&mut self) -> Option<&mut Across> {

@@ -4,6 +4,7 @@
 use super::area::AreaStep;
 use super::bring::Readiness;
 use super::departure::{Departure, Front};
+use super::govern::Subject;
 use super::locks::LockReply;
 use super::routing::looks_at_id;
 use super::tracking::Settings;
@@ -221,7 +222,8 @@ impl Session {
             }
             _ => {}
         }
-        if let Err(fault) = self.govern(cx, sql, &statement, true, out) {
+        let subject = Subject::new(sql, &statement, true);
+        if let Err(fault) = self.govern(cx, subject, out) {
             return self.refuse_front(front, &fault, out);
         }
         let target = self.rule_target();
@@ -322,7 +324,7 @@ impl Session {
             super::bring::write_query(buffer, capabilities, text);
         });
         let retained = if departure.retain { front.total() } else { 0 };
-        self.await_reply(departure, retained);
+        self.await_reply(departure, retained, out);
         if retained > 0 { 0 } else { front.total() }
     }
 
@@ -376,14 +378,16 @@ impl Session {
             });
         }
         let retained = if departure.retain && whole { total } else { 0 };
-        self.await_reply(departure, retained);
+        self.await_reply(departure, retained, out);
         if retained > 0 { 0 } else { here }
     }
 
-    pub(super) fn await_reply(&mut self, departure: Departure, retained: usize) {
+    pub(super) fn await_reply(&mut self, departure: Departure, retained: usize, out: &mut Outputs) {
         self.diary.left();
         if let Some(expect) = departure.expect {
-            let mut tracker = Tracker::new(expect, self.capabilities_of(departure.role));
+            let rows = self.attempt.rows_max();
+            let mut tracker =
+                Tracker::new(expect, self.capabilities_of(departure.role)).with_rows_at_most(rows);
             if !self.may_be_asked_for_file(departure.what) {
                 tracker = tracker.without_files();
             }
@@ -409,6 +413,7 @@ impl Session {
                     names: departure.names,
                 },
             });
+            self.start_clock(out);
         }
     }
 }

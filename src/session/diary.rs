@@ -124,6 +124,11 @@ impl Diary {
         (self.since, acquired, synced)
     }
 
+    /// When the command was looked at last, which is when it was sent, if it was.
+    pub(super) fn looked(&self) -> Duration {
+        self.looked
+    }
+
     /// A connection has come.
     fn acquire(&mut self, now: Duration) {
         if self.has_begun {

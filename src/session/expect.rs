@@ -56,6 +56,15 @@ pub enum TrackEvent {
         /// What it is.
         part: Part,
     },
+    /// A row more than there may be begins behind the walked bytes. Only of a tracker
+    /// [`with_rows_at_most`](super::Tracker::with_rows_at_most).
+    TooManyRows,
+    /// The error of a statement that somebody ended, and the reply with it; its header is at `at` of the walked bytes. Only of a
+    /// tracker that [`expects_interruption`](super::Tracker::expects_interruption).
+    Interrupted {
+        /// Offset of the packet.
+        at: usize,
+    },
     /// The reply is complete.
     End,
 }

@@ -22,6 +22,8 @@ pub(super) enum Heard {
     Over,
     /// The client has all the rows that it wants.
     Full,
+    /// There is one more than the client may have.
+    TooMany,
     /// The shard refuses: the ERR packet's place in the bytes.
     Refused(Range<usize>),
     /// The shard answers with other columns than another, or with something else.
@@ -75,15 +77,18 @@ pub(super) struct Fan {
     teller: Option<usize>,
     /// The shard that is in the middle of a packet, or of describing its rows.
     speaker: Option<usize>,
+    /// Rows that the client wants.
     limit: u64,
+    /// Rows that it may have.
+    most: u64,
     rows: u64,
     warnings: u16,
     seq: u8,
 }
 
 impl Fan {
-    /// For shards that reply as these capabilities say, and a client that wants so many rows at most.
-    pub(super) fn new(capabilities: Capabilities, limit: u64) -> Self {
+    /// For shards that reply as these capabilities say, and a client that wants so many rows, and may have so many.
+    pub(super) fn new(capabilities: Capabilities, limit: u64, most: u64) -> Self {
         Self {
             parts: Vec::new(),
             capabilities,
@@ -92,6 +97,7 @@ impl Fan {
             teller: None,
             speaker: None,
             limit,
+            most,
             rows: 0,
             warnings: 0,
             seq: 1,
@@ -228,6 +234,9 @@ impl Fan {
                 if !part.goes_on {
                     if self.rows >= self.limit {
                         return (Some(Heard::Full), false);
+                    }
+                    if self.rows >= self.most {
+                        return (Some(Heard::TooMany), false);
                     }
                     self.rows += 1;
                 }

@@ -130,6 +130,14 @@ pub enum Fault {
     /// A rule, `[safety]` or a limit refuses the statement.
     #[error("Proxy Warning - {0}")]
     Ruled(String),
+    /// A statement ran for longer than it may, as the server says it of its own limit; and which limit it was.
+    #[error("{}: {limit}", timed_out_words(*.is_mysql))]
+    TimedOut {
+        /// As MySQL says it.
+        is_mysql: bool,
+        /// How long it may run, and who says so.
+        limit: String,
+    },
     /// A statement about sharded tables that is not run.
     #[error("{0}")]
     Sharded(Refused),
@@ -205,6 +213,10 @@ impl Fault {
             Self::NotOwner(_) => (1095, *b"HY000"),
             Self::Killed => (1927, *b"70100"),
             Self::Interrupted => (1317, *b"70100"),
+            Self::TimedOut { is_mysql: true, .. } => (3024, *b"HY000"),
+            Self::TimedOut {
+                is_mysql: false, ..
+            } => (1969, *b"70100"),
             Self::Exhausted(_) => (1203, *b"42000"),
             Self::Lost(_) => (2013, *b"HY000"),
             Self::Dismissed => (1105, *b"HY000"),
@@ -243,6 +255,14 @@ impl Fault {
             message: message.as_bytes(),
         }
         .write(out, seq, capabilities)
+    }
+}
+
+fn timed_out_words(is_mysql: bool) -> &'static str {
+    if is_mysql {
+        "Query execution was interrupted, maximum statement execution time exceeded"
+    } else {
+        "Query execution was interrupted (max_statement_time exceeded)"
     }
 }
 

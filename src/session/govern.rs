@@ -1,9 +1,11 @@
 //! What operators say of the client's statements: `[[rules]]`, `[safety]`, and the limits of accounts. Looked at once for a statement,
 //! before it goes anywhere; nothing of this costs anything where nothing is configured.
 
+use super::overrun::Bound;
 use super::{Cx, Fault, Output, Outputs, Peer, Session};
 use crate::config::{RuleAction, RuleTarget};
-use crate::route::{Exceeded, Sent, Verdict};
+use crate::route::{Exceeded, Permit, Rule, Sent, Verdict};
+use crate::snapshot::Account;
 use crate::sql::{self, Kind, Statement};
 
 /// What became of the statement at the front.
@@ -17,6 +19,25 @@ pub(super) struct Governed {
     is_allowed: bool,
 }
 
+/// A statement that is held against rules and limits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    text: &'a [u8],
+    statement: &'a Statement<'a>,
+    /// The text is all of it.
+    is_whole: bool,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn new(text: &'a [u8], statement: &'a Statement<'a>, is_whole: bool) -> Self {
+        Self {
+            text,
+            statement,
+            is_whole,
+        }
+    }
+}
+
 impl Session {
     /// Holds a statement that is about to run against rules and limits.
     ///
@@ -25,15 +46,47 @@ impl Session {
     pub(super) fn govern(
         &mut self,
         cx: &mut Cx<'_>,
-        text: &[u8],
-        statement: &Statement<'_>,
-        is_whole: bool,
+        subject: Subject<'_>,
         out: &mut Outputs,
     ) -> Result<(), Fault> {
         if !self.is_to_be_governed(cx) {
             return Ok(());
         }
-        self.hold_against_rules(cx, text, statement, is_whole, out)
+        let kind = subject.statement.kind;
+        let account = self.account(cx.snapshot);
+        let verdict = self.judge(cx, subject);
+        if let Verdict::Rule(rule) = verdict {
+            rule.hit();
+        }
+        if let Some(refusal) = verdict.refusal() {
+            return Err(Fault::Ruled(refusal));
+        }
+        let mut bound = Bound::default();
+        if is_limited(kind) {
+            bound = Bound::of(&account.limits, kind);
+            let [of_account, of_rule] = &mut bound.permits;
+            if let Verdict::Rule(rule) = verdict {
+                *of_rule = enter_rule(rule, cx)?;
+            }
+            *of_account = enter_account(account, cx)?;
+            if let Verdict::Rule(rule) = verdict
+                && let RuleAction::Timeout(timeout) = rule.config.action
+            {
+                bound.set_timeout(timeout, &rule.name);
+            }
+        }
+        if let Verdict::Rule(rule) = verdict
+            && rule.config.action == RuleAction::Log
+        {
+            self.note_line(rule, account, subject.text, out);
+        }
+        self.attempt.governed = Governed {
+            is_done: true,
+            target: verdict.target(),
+            is_allowed: verdict.allows(),
+        };
+        self.attempt.bound = bound.binds().then(|| Box::new(bound));
+        Ok(())
     }
 
     /// Whether the statement at the front has to be looked at, and has not been yet. What a shard is asked has been.
@@ -41,87 +94,17 @@ impl Session {
         cx.snapshot.governs(self.account) && !self.attempt.governed.is_done && !self.diary.is_leg
     }
 
-    fn hold_against_rules(
-        &mut self,
-        cx: &mut Cx<'_>,
-        text: &[u8],
-        statement: &Statement<'_>,
-        is_whole: bool,
-        out: &mut Outputs,
-    ) -> Result<(), Fault> {
-        let snapshot = cx.snapshot;
-        let account = self.account(snapshot);
-        let mut permits = [None, None];
-        let verdict = self.judge(cx, text, statement, is_whole);
-        if let Verdict::Rule(rule) = verdict {
-            rule.hit();
-        }
-        if let Some(refusal) = verdict.refusal() {
-            return Err(Fault::Ruled(refusal));
-        }
-        match verdict {
-            Verdict::None | Verdict::Unsafe(..) => {}
-            Verdict::Rule(rule) => match rule.config.action {
-                RuleAction::Limit { rate, concurrency } if is_limited(statement.kind) => {
-                    let entered = rule.limiter.enter(rate, concurrency, cx.now);
-                    let [_, permit] = &mut permits;
-                    *permit = entered.map_err(|exceeded| {
-                        let name = &rule.config.name;
-                        let said = match rule.config.message.as_str() {
-                            "" => String::new(),
-                            message => format!("{message}: "),
-                        };
-                        Fault::Ruled(format!(
-                            "{said}{} (rule \"{name}\")",
-                            exceeded_text(exceeded)
-                        ))
-                    })?;
-                }
-                RuleAction::Log => {
-                    let mut form = Vec::new();
-                    sql::digest(text, &self.dialect(), &mut form);
-                    out.push(Output::Note(format!(
-                        "rule \"{}\": {}@{}: {}",
-                        rule.config.name,
-                        String::from_utf8_lossy(&account.name),
-                        self.peer(),
-                        String::from_utf8_lossy(&form)
-                    )));
-                }
-                RuleAction::Limit { .. }
-                | RuleAction::Reject
-                | RuleAction::Route(_)
-                | RuleAction::Allow
-                | RuleAction::Timeout(_)
-                | RuleAction::Mirror => {}
-            },
-        }
-        if is_limited(statement.kind) {
-            let limits = &account.limits;
-            let entered = account
-                .limiter
-                .enter(limits.rate, limits.concurrency, cx.now);
-            let [permit, _] = &mut permits;
-            *permit = entered.map_err(|exceeded| {
-                let key = match exceeded {
-                    Exceeded::Rate(_) => "limits.rate",
-                    Exceeded::Concurrency(_) => "limits.concurrency",
-                };
-                let name = String::from_utf8_lossy(&account.name);
-                Fault::Ruled(format!(
-                    "{} ({key} of account \"{name}\")",
-                    exceeded_text(exceeded)
-                ))
-            })?;
-        }
-        let is_counted = permits.iter().any(Option::is_some);
-        self.attempt.governed = Governed {
-            is_done: true,
-            target: verdict.target(),
-            is_allowed: verdict.allows(),
-        };
-        self.attempt.permits = is_counted.then(|| Box::new(permits));
-        Ok(())
+    /// A line for the log, without what may be secret.
+    fn note_line(&self, rule: &Rule, account: &Account, text: &[u8], out: &mut Outputs) {
+        let mut form = Vec::new();
+        sql::digest(text, &self.dialect(), &mut form);
+        out.push(Output::Note(format!(
+            "rule \"{}\": {}@{}: {}",
+            rule.config.name,
+            String::from_utf8_lossy(&account.name),
+            self.peer(),
+            String::from_utf8_lossy(&form)
+        )));
     }
 
     /// The same for an execution of a prepared statement.
@@ -151,7 +134,27 @@ impl Session {
             Some(_) => prepared.sent().to_vec(),
             None => Vec::new(),
         };
-        self.hold_against_rules(cx, &text, &facts, true, out)
+        let subject = Subject::new(&text, &facts, true);
+        self.govern(cx, subject, out)
+    }
+
+    /// The same for one with many rows of parameters, which is noted as begun.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub(super) fn govern_bulk(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u32,
+        out: &mut Outputs,
+    ) -> Result<(), Fault> {
+        self.keep_execution(cx, &[], id);
+        self.govern_execute(cx, id, out)?;
+        let dialect = self.dialect();
+        let text = self.statements.get_mut(id).and_then(|s| s.text.clone());
+        let text = text.as_ref().map_or(&b""[..], |text| &text.sql);
+        self.diary.begin(cx, text, &dialect);
+        Ok(())
     }
 
     /// Refuses to prepare what would be refused when it runs. What else rules say is said then.
@@ -161,11 +164,9 @@ impl Session {
     pub(super) fn govern_prepare(
         &mut self,
         cx: &mut Cx<'_>,
-        text: &[u8],
-        statement: &Statement<'_>,
-        is_whole: bool,
+        subject: Subject<'_>,
     ) -> Result<(), Fault> {
-        let verdict = self.judge(cx, text, statement, is_whole);
+        let verdict = self.judge(cx, subject);
         let Some(refusal) = verdict.refusal() else {
             return Ok(());
         };
@@ -176,13 +177,7 @@ impl Session {
     }
 
     /// What rules and `[safety]` say; nothing is counted.
-    pub(super) fn judge<'r>(
-        &self,
-        cx: &mut Cx<'r>,
-        text: &[u8],
-        statement: &Statement<'_>,
-        is_whole: bool,
-    ) -> Verdict<'r> {
+    pub(super) fn judge<'r>(&self, cx: &mut Cx<'r>, subject: Subject<'_>) -> Verdict<'r> {
         let snapshot = cx.snapshot;
         let Some(rules) = &snapshot.rules else {
             return Verdict::None;
@@ -194,11 +189,11 @@ impl Session {
                 Peer::Ip(address) => Some(address),
                 Peer::Local => None,
             },
-            text,
-            is_whole,
+            text: subject.text,
+            is_whole: subject.is_whole,
             dialect: &self.dialect(),
         };
-        rules.judge(sent, statement, cx.texts.room())
+        rules.judge(sent, subject.statement, cx.texts.room())
     }
 
     /// Whether a rule lets the statement at the front pass.
@@ -218,6 +213,40 @@ fn is_limited(kind: Kind) -> bool {
         kind,
         Kind::Commit | Kind::Rollback | Kind::Xa | Kind::Unlock | Kind::Deallocate | Kind::Kill
     )
+}
+
+/// Counts the statement as one that runs by a rule that limits.
+fn enter_rule(rule: &Rule, cx: &Cx<'_>) -> Result<Option<Permit>, Fault> {
+    let RuleAction::Limit { rate, concurrency } = rule.config.action else {
+        return Ok(None);
+    };
+    rule.limiter
+        .enter(rate, concurrency, cx.now)
+        .map_err(|exceeded| {
+            let said = match rule.config.message.as_str() {
+                "" => String::new(),
+                message => format!("{message}: "),
+            };
+            let text = exceeded_text(exceeded);
+            Fault::Ruled(format!("{said}{text} (rule \"{}\")", rule.config.name))
+        })
+}
+
+/// The same by its account.
+fn enter_account(account: &Account, cx: &Cx<'_>) -> Result<Option<Permit>, Fault> {
+    let limits = &account.limits;
+    account
+        .limiter
+        .enter(limits.rate, limits.concurrency, cx.now)
+        .map_err(|exceeded| {
+            let key = match exceeded {
+                Exceeded::Rate(_) => "limits.rate",
+                Exceeded::Concurrency(_) => "limits.concurrency",
+            };
+            let name = String::from_utf8_lossy(&account.name);
+            let text = exceeded_text(exceeded);
+            Fault::Ruled(format!("{text} ({key} of account \"{name}\")"))
+        })
 }
 
 fn exceeded_text(exceeded: Exceeded) -> String {

@@ -95,6 +95,7 @@ impl Session {
             && self.sync.is_none()
             && self.upload.is_none()
             && self.waiting.is_none()
+            && !self.awaits_interruption()
     }
 
     pub(super) fn release(&mut self, role: Role, out: &mut Outputs) {

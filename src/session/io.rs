@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::across::Turn;
 use super::known::Known;
 use super::minutes::Told;
+use super::overrun::Excess;
 use crate::pool::{HostId, Shape};
 use crate::route::{Reason, Role};
 use crate::shard::{Refused, Xid};
@@ -179,6 +180,27 @@ pub enum Output {
     CloseClient,
     /// A line for the log.
     Note(String),
+    /// Call [`super::Session::on_alarm`] at this moment. One earlier or later does no harm.
+    Alarm(Duration),
+    /// Have the statement on this connection ended by its server; answered by [`super::Session::on_interrupted`].
+    Interrupt {
+        /// Which connection.
+        role: Role,
+        /// The server's id of it.
+        thread_id: u32,
+    },
+    /// The statement is over: if the server has not been told yet it needs not be.
+    CallOff {
+        /// Which connection.
+        role: Role,
+    },
+    /// Nothing is on its way any more that could end a statement on this connection.
+    Spare {
+        /// Which connection.
+        role: Role,
+    },
+    /// Have the statements of this session's legs ended by their servers.
+    InterruptLegs,
     /// Kill another client of this instance, or its statement; answered by `kill_done`.
     Kill {
         /// The id that the other client was told.
@@ -208,6 +230,8 @@ pub enum Done {
         /// The code of the error that the server answered with.
         error: Option<u16>,
     },
+    /// A statement has had too much of this, and is ended.
+    Overran(Excess),
     /// Atlas answered a command with an error of its own, of this code.
     Refused(u16),
     /// A client was not let in.

@@ -10,7 +10,7 @@ use super::bring::{write_command, write_query};
 use super::causal::Writes;
 use super::fan::{Fan, Heard};
 use super::parts::Identity;
-use super::{Attempt, Cx, Fault, Output, Outputs, Phase, Session, unserved};
+use super::{Attempt, Cx, Done, Excess, Fault, Output, Outputs, Phase, Session, unserved};
 use std::time::Duration;
 
 use crate::shard::{Dress, Leg, Refused};
@@ -68,6 +68,13 @@ pub(super) struct Reading {
     fan: Fan,
     asked: usize,
     over: usize,
+}
+
+impl Reading {
+    /// The client can be told something now.
+    pub(super) fn may_be_told(&self) -> bool {
+        self.fan.may_be_told()
+    }
 }
 
 impl Session {
@@ -132,6 +139,7 @@ impl Session {
             fan: Fan::new(
                 leg_capabilities(self.capabilities),
                 limit.unwrap_or(u64::MAX),
+                self.attempt.rows_max(),
             ),
             asked: 0,
             over: 0,
@@ -156,6 +164,7 @@ impl Session {
             legs.sql = sql.into();
         }
         self.ask_more(cx, out);
+        self.start_clock(out);
     }
 
     /// The same for an execution (a whole packet) of a prepared statement.
@@ -171,6 +180,7 @@ impl Session {
             legs.execution = Some(execution.into());
         }
         self.ask_more(cx, out);
+        self.start_clock(out);
     }
 
     /// Asks as many shards as may be asked at a time.
@@ -240,6 +250,11 @@ impl Session {
                 }
             }
             Heard::Full => self.end_legs(cx, out),
+            Heard::TooMany => {
+                out.done.push(Done::Overran(Excess::Rows));
+                let fault = self.excess_fault(cx, Excess::Rows);
+                self.fail_legs(cx, &fault, out);
+            }
             Heard::Refused(ref range) => {
                 let fault = unserved::server_fault(input.get(range.clone()).unwrap_or_default());
                 self.fail_legs(cx, &fault, out);
@@ -280,7 +295,7 @@ impl Session {
     }
 
     /// One shard fails, and with it the statement.
-    fn fail_legs(&mut self, cx: &mut Cx<'_>, fault: &Fault, out: &mut Outputs) {
+    pub(super) fn fail_legs(&mut self, cx: &mut Cx<'_>, fault: &Fault, out: &mut Outputs) {
         let Some(legs) = self.take_reading() else {
             return;
         };

@@ -1,6 +1,7 @@
 //! Answers that Atlas gives by itself: OK where no server has anything to add, KILL of its own clients, and what it tells
 //! of its routes.
 
+use super::govern::Subject;
 use super::history::History;
 use super::{Cx, Fault, Output, Outputs, Role, Session};
 use crate::route::{self, Reason};
@@ -99,7 +100,8 @@ impl Session {
         let start = sql::explain_route_target(sql, &self.dialect()).unwrap_or(sql.len());
         let inner = sql.get(start..).unwrap_or_default();
         let statement = sql::classify(inner, &self.dialect());
-        let verdict = self.judge(cx, inner, &statement, true);
+        let subject = Subject::new(inner, &statement, true);
+        let verdict = self.judge(cx, subject);
         let statement = route::hinted(statement, verdict.target());
         let plan = self.plan(cx, inner, &statement, verdict.allows());
         let route = self.decide(cx, inner, &statement);

@@ -1,6 +1,7 @@
 //! Commands that are not looked at whole: those longer than [`COMMAND_WHOLE_MAX`](super::COMMAND_WHOLE_MAX), and long data.
 
 use super::departure::{Departure, Front};
+use super::govern::Subject;
 use super::prepared::{Named, patch_id};
 use super::stmt::Prepared;
 use super::{Cx, Expect, Fault, Outputs, Role, Session, What};
@@ -39,7 +40,8 @@ impl Session {
                     traits: sql::Traits::NONE,
                     hint: None,
                 };
-                if let Err(fault) = self.govern(cx, text, &statement, false, out) {
+                let subject = Subject::new(text, &statement, false);
+                if let Err(fault) = self.govern(cx, subject, out) {
                     return self.refuse_front(front, &fault, out);
                 }
                 let home = match self.check_head(cx, text) {

@@ -42,6 +42,7 @@ mod minutes;
 mod moved;
 mod names;
 mod note;
+mod overrun;
 mod params;
 mod parts;
 mod plain;
@@ -81,6 +82,7 @@ pub use known::Known;
 pub use legs::{Heed, Written};
 pub use local::{client_id, worker_of};
 pub use minutes::Told;
+pub use overrun::{Excess, Interruption};
 pub use parts::Peer;
 use parts::{Attempt, Identity, InsertId, Last, Link, Numbers, Reply, Running, Upload, What};
 pub use report::{Pinned, Report};
@@ -170,6 +172,7 @@ pub struct Session {
     /// The facts of the statement that is being prepared.
     preparing: Option<Box<stmt::Prepared>>,
     attempt: Attempt,
+    overrun: Option<Box<overrun::Overrun>>,
     diary: diary::Diary,
     /// What is to be written down of the command at the front.
     minutes: Option<Box<minutes::Minutes>>,
@@ -276,6 +279,7 @@ impl Session {
             killing: None,
             preparing: None,
             attempt: Attempt::default(),
+            overrun: None,
             diary: diary::Diary::default(),
             minutes: None,
             insert_id: InsertId::Known(0),
@@ -353,7 +357,7 @@ impl Session {
             Phase::Command => false,
         };
         let is_busy = self.waiting.is_some() || self.sync.is_some() || self.killing.is_some();
-        if is_over || is_busy || self.legs.is_some() {
+        if is_over || is_busy || self.legs.is_some() || self.awaits_interruption() {
             return Wants::Nothing;
         }
         match (&self.upload, &self.reply) {
@@ -373,7 +377,7 @@ impl Session {
             let rest = input.get_mut(at..).unwrap_or_default();
             let before = out.list.len();
             let consumed = if self.upload.is_some() {
-                self.upload(rest, at, out)
+                self.upload_on(cx, rest, at, out)
             } else if let Wants::Bytes(n) = self.wants()
                 && rest.len() < n
             {

@@ -242,8 +242,9 @@ pub(super) struct Attempt {
     pub(super) why: Why,
     /// What rules and limits say of it.
     pub(super) governed: super::govern::Governed,
-    /// It counts as one that runs: of its account, and of a rule. Few have limits, and every client has room for this.
-    pub(super) permits: Option<Box<[Option<crate::route::Permit>; 2]>>,
+
+    /// What it may use. Few have limits, and every client has room for this.
+    pub(super) bound: Option<Box<super::overrun::Bound>>,
     /// What it has to do with the settings of session tracking.
     pub(super) settings: super::tracking::Settings,
     /// Whether its server goes on is asked before it is said again, which takes a new connection.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::bring::Readiness;
 use super::bring::write_command;
 use super::departure::{Departure, Front};
+use super::govern::Subject;
 use super::locks::LockReply;
 use super::names::Names;
 use super::params;
@@ -93,7 +94,8 @@ impl Session {
                 reason: Reason::Statement(sql::Reason::UnknownStatement),
             };
         }
-        if let Err(fault) = self.govern_prepare(cx, sql, &statement, whole) {
+        let subject = Subject::new(sql, &statement, whole);
+        if let Err(fault) = self.govern_prepare(cx, subject) {
             return self.refuse_front(front, &fault, out);
         }
         let there = self.prepare_where(cx, sql, whole, &statement, out);
@@ -167,7 +169,7 @@ impl Session {
                     write_command(buffer, Command::StmtPrepare, text);
                 });
                 let retained = if departure.retain { front.total() } else { 0 };
-                self.await_reply(departure, retained);
+                self.await_reply(departure, retained, out);
                 if retained > 0 { 0 } else { front.total() }
             }
         }
@@ -389,7 +391,7 @@ impl Session {
             write_payload(buffer, 0, &packet);
         });
         let retained = if departure.retain { front.total() } else { 0 };
-        self.await_reply(departure, retained);
+        self.await_reply(departure, retained, out);
         if retained > 0 { 0 } else { front.total() }
     }
 
@@ -401,7 +403,9 @@ impl Session {
         out: &mut Outputs,
     ) -> usize {
         let id = self.named(&front).map_or(0, |named| named.id);
-        self.keep_execution(cx, &[], id);
+        if let Err(fault) = self.govern_bulk(cx, id, out) {
+            return self.refuse_front(front, &fault, out);
+        }
         match self.unsharded_where(cx, id, Refused::BULK, out) {
             Ok(true) => {}
             Ok(false) => return 0,
@@ -468,15 +472,6 @@ impl Session {
             ..Departure::plain(expect)
         };
         self.depart(cx, &front, departure, out)
-    }
-}
-
-impl Prepared {
-    /// The client sent its parameter types; they are kept when they are new.
-    pub(super) fn note_types(&mut self, types: &[u8]) {
-        if self.types.as_deref() != Some(types) {
-            self.types = Some(types.into());
-        }
     }
 }
 

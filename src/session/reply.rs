@@ -114,6 +114,9 @@ impl Session {
         client: &mut [u8],
         out: &mut Outputs,
     ) -> usize {
+        if self.overrun.is_some() {
+            return self.on_overrun(cx, rest, at, client, out);
+        }
         let Some(reply) = &mut self.reply else {
             return 0;
         };
@@ -173,7 +176,9 @@ impl Session {
                 self.note_preparation(cx, role, place, ok, out);
             }
             Some(TrackEvent::LocalInfile) => self.await_file(role, out),
-            Some(TrackEvent::End) | None => {}
+            // Only of a statement that is being ended.
+            Some(TrackEvent::Interrupted { .. }) => {}
+            Some(TrackEvent::End | TrackEvent::TooManyRows) | None => {}
         }
         if walk.consumed > 0 {
             match (renamed, named) {
@@ -187,6 +192,12 @@ impl Session {
             }
             self.first_byte_passed(out);
         }
+        if walk.event == Some(TrackEvent::TooManyRows) {
+            self.has_too_many_rows(out);
+            let rest = rest.get_mut(walk.consumed..).unwrap_or_default();
+            let at = at + walk.consumed;
+            return walk.consumed + self.on_overrun(cx, rest, at, client, out);
+        }
         if is_over {
             self.end_reply(cx, client, out);
         }
@@ -195,7 +206,7 @@ impl Session {
 
     /// The client has the whole reply.
     #[inline(never)]
-    fn end_reply(&mut self, cx: &mut Cx<'_>, client: &mut [u8], out: &mut Outputs) {
+    pub(super) fn end_reply(&mut self, cx: &mut Cx<'_>, client: &mut [u8], out: &mut Outputs) {
         if self.changes_definitions() || self.tells_of_columns() {
             cx.texts.definitions_changed();
         }
@@ -309,7 +320,7 @@ impl Session {
     }
 
     /// The client has part of the reply, so the command can no longer be said again.
-    fn first_byte_passed(&mut self, out: &mut Outputs) {
+    pub(super) fn first_byte_passed(&mut self, out: &mut Outputs) {
         if !self.notes_at_end() {
             self.release_command(out);
         }

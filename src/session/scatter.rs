@@ -6,7 +6,10 @@
 
 use super::reply::{REPLICA_ONLY, is_going_away};
 use super::sync::Said;
-use super::{Access, Attempt, Cx, Fault, Last, Outcome, Output, Outputs, Parting, Role, Session};
+use super::{
+    Access, Attempt, Cx, Done, Excess, Fault, Last, Outcome, Output, Outputs, Parting, Role,
+    Session,
+};
 use crate::shard::{Leg, Refused};
 use crate::sql::{Hint, Kind, Statement, Traits};
 use crate::wire::{Capabilities, ColumnCount, ColumnDef, EofPacket, Header, Packets, Status};
@@ -217,6 +220,7 @@ impl Session {
             super::bring::write_query(buffer, capabilities, text);
         });
         self.start_sync(route.role, [Said::Leg].into());
+        self.start_clock(out);
         Ok(false)
     }
 
@@ -260,6 +264,9 @@ impl Session {
         out: &mut Outputs,
     ) {
         let answer = &*self.dressed_answer(role, answer);
+        if let Some(fault) = self.piece_overran(cx, outcome.error) {
+            return self.fail_command(cx, &fault, client, out);
+        }
         if let Some(code) = outcome.error {
             let fault = super::unserved::server_fault(answer);
             if role == Role::Replica
@@ -278,14 +285,23 @@ impl Session {
             self.note_status(status);
         }
         let capabilities = self.capabilities_of(role);
+        let most = self.attempt.rows_max();
         let is_alike = self.scatter.as_mut().is_some_and(|scatter| {
             scatter.warnings = scatter.warnings.saturating_add(outcome.warnings);
             scatter.take(answer, capabilities)
         });
-        if is_alike {
+        if self
+            .scatter
+            .as_ref()
+            .is_some_and(|scatter| scatter.rows > most)
+        {
+            out.done.push(Done::Overran(Excess::Rows));
+            let fault = self.excess_fault(cx, Excess::Rows);
+            self.fail_command(cx, &fault, client, out);
+        } else if is_alike {
             self.attempt = Attempt {
                 governed: self.attempt.governed,
-                permits: self.attempt.permits.take(),
+                bound: self.attempt.bound.take(),
                 ..Attempt::default()
             };
         } else {

@@ -144,6 +144,13 @@ impl Session {
         Ok(())
     }
 
+    /// What is said now is a part, and not what goes around it.
+    pub(super) fn series_does_part(&self) -> bool {
+        self.series
+            .as_ref()
+            .is_some_and(|series| series.step == Step::Part)
+    }
+
     /// Nothing more is said; gives the error with what became of the parts, where that is to be told.
     pub(super) fn end_pieces(&mut self, fault: &Fault) -> Option<Fault> {
         self.scatter = None;
@@ -216,6 +223,9 @@ impl Session {
             super::bring::write_query(buffer, capabilities, text);
         });
         self.start_sync(Role::Primary, [Said::Part].into());
+        if step == Step::Part {
+            self.start_clock(out);
+        }
         Ok(false)
     }
 
@@ -238,6 +248,7 @@ impl Session {
             self.tracked.writes.note_failure();
         }
         let answer = self.dressed_answer(role, answer).into_owned();
+        let overran = self.piece_overran(cx, outcome.error);
         let capabilities = self.capabilities_of(role);
         let warned_dress = self.warned_dress.clone();
         let ids = self.attempt.ids.map(std::num::NonZeroU64::get);
@@ -249,7 +260,7 @@ impl Session {
             .get(series.at)
             .map_or(&[][..], |part| &part.rows);
         if let Some(code) = outcome.error {
-            let fault = super::unserved::server_fault(&answer);
+            let fault = overran.unwrap_or_else(|| super::unserved::server_fault(&answer));
             if super::reply::is_going_away(code) {
                 out.push(Output::CloseBackend {
                     role,
@@ -284,6 +295,15 @@ impl Session {
                 (Step::Undo, Some(failed)) => self.fail_series(cx, &failed, client, out),
                 _ => self.fail_series(cx, &fault, client, out),
             }
+            return;
+        }
+        if let Some(fault) = overran.filter(|_| !series.is_single()) {
+            if series.places.is_some() {
+                cx.texts.definitions_changed();
+                return self.fail_series(cx, &fault, client, out);
+            }
+            series.failed = Some(fault);
+            series.step = Step::Undo;
             return;
         }
         match series.step {

@@ -47,6 +47,13 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    /// The client sent its parameter types; they are kept when they are new.
+    pub(super) fn note_types(&mut self, types: &[u8]) {
+        if self.types.as_deref() != Some(types) {
+            self.types = Some(types.into());
+        }
+    }
+
     /// What the client prepared; nothing where that was too long to be kept.
     pub(super) fn sent(&self) -> &[u8] {
         match (&self.logical, &self.text) {

@@ -63,6 +63,11 @@ impl Sync {
         self.role == role
     }
 
+    /// What is being said now, and to which connection.
+    pub(super) fn saying(&self) -> Option<(Role, Said)> {
+        Some((self.role, *self.said.front()?))
+    }
+
     /// All that is said is state, of which nothing is wanted but that it is taken.
     pub(super) fn brings_state(&self) -> bool {
         let is_state = |said: &Said| matches!(said, Said::State | Said::Whatever | Said::Track);
@@ -195,8 +200,13 @@ impl Session {
                 }
                 self.sync = Some(sync);
             }
-            // Trackers of what Atlas says refuse such a request, and do not look for names.
-            Some(TrackEvent::LocalInfile | TrackEvent::Named { .. }) => self.sync = Some(sync),
+            // Trackers of what Atlas says refuse such a request, and look neither for names nor for bounds.
+            Some(
+                TrackEvent::LocalInfile
+                | TrackEvent::Named { .. }
+                | TrackEvent::TooManyRows
+                | TrackEvent::Interrupted { .. },
+            ) => self.sync = Some(sync),
             Some(event @ (TrackEvent::End | TrackEvent::Changes { .. })) => {
                 if let TrackEvent::Changes { at } = event {
                     self.take_changes_of(role, &mut sync.answer, before + at);
@@ -226,10 +236,12 @@ impl Session {
                 }
                 if was == Some(Said::Leg) {
                     self.leg_answered(cx, role, outcome, &sync.answer, client, out);
+                    self.is_over_in_time(out);
                     return walk.consumed;
                 }
                 if was == Some(Said::Part) {
                     self.part_answered(cx, outcome, &sync.answer, client, out);
+                    self.is_over_in_time(out);
                     return walk.consumed;
                 }
                 if let (Some(Said::Columns(table)), None) = (was, outcome.error) {

@@ -58,6 +58,10 @@ pub struct Tracker {
     reads_changes: bool,
     /// Packets that may have names of tables in them are told of, and rows too.
     reads_names: Option<bool>,
+    /// Rows that a result may have; [`bounds::ANY`] for as many as there are.
+    rows_max: u32,
+    /// The error of a statement that somebody ended is told of.
+    reports_interruption: bool,
     /// What the EOF behind the columns of OUT parameters said of more results: MySQL does not repeat it behind the row.
     more_behind: Status,
     /// The last packet's sequence id.
@@ -90,6 +94,8 @@ impl Tracker {
             may_ask_for_file: true,
             reads_changes: false,
             reads_names: None,
+            rows_max: bounds::ANY,
+            reports_interruption: false,
             more_behind: Status::NONE,
             seq: 0,
             next: Some(1),
@@ -195,6 +201,12 @@ impl Tracker {
             if payload.len() < need {
                 return Ok(Walk::short(at));
             }
+            if self.is_one_too_many(header, payload.first().copied()) {
+                return Ok(Walk {
+                    consumed: at,
+                    event: Some(TrackEvent::TooManyRows),
+                });
+            }
             let seen = payload
                 .get(..header.len.min(payload.len()))
                 .unwrap_or_default();
@@ -210,6 +222,7 @@ impl Tracker {
             };
             self.pass(header);
             let told = match (changes, named) {
+                _ if self.tells_interruption(header, seen) => Some(TrackEvent::Interrupted { at }),
                 (true, _) => Some(TrackEvent::Changes { at }),
                 (false, Some(part)) => Some(TrackEvent::Named { at, part }),
                 (false, None) => None,
@@ -223,9 +236,6 @@ impl Tracker {
             }
             at += 4;
             match event {
-                None
-                | Some(TrackEvent::End | TrackEvent::Changes { .. } | TrackEvent::Named { .. }) => {
-                }
                 // Reported when the walk stands behind the packet's header; its body is passed by the next walk.
                 Some(event @ TrackEvent::Prepared { .. }) => {
                     return Ok(Walk {
@@ -243,6 +253,8 @@ impl Tracker {
                         event: Some(TrackEvent::LocalInfile),
                     });
                 }
+                // The others are told of above.
+                _ => {}
             }
         }
     }
@@ -476,6 +488,7 @@ impl Tracker {
     }
 }
 
+mod bounds;
 mod changes;
 mod ends;
 mod named;

@@ -1,6 +1,6 @@
 //! Bytes of a client that stream through: the rest of a long command, or a file for LOAD DATA LOCAL.
 
-use super::{Access, Attempt, Fault, Link, Output, Outputs, Parting, Role, Session, Upload};
+use super::{Access, Attempt, Cx, Fault, Link, Output, Outputs, Parting, Role, Session, Upload};
 use crate::shard::Refused;
 use crate::wire::{Header, MAX_PAYLOAD};
 
@@ -22,6 +22,8 @@ impl Session {
             self.state.set_user_variables_unknown();
         }
         self.release_command(out);
+        // The client takes its own time.
+        self.attempt.set_deadline(None);
         self.upload = Some(Upload {
             to: Some(role),
             access: Access::Write,
@@ -32,8 +34,22 @@ impl Session {
         });
     }
 
-    /// Forwards what there is of a long command or of a file; gives the number of bytes dealt with.
-    pub(super) fn upload(&mut self, rest: &[u8], at: usize, out: &mut Outputs) -> usize {
+    /// Forwards what there is of a long command or of a file; gives the number of bytes dealt with. With its end the server's time begins.
+    pub(super) fn upload_on(
+        &mut self,
+        cx: &Cx<'_>,
+        rest: &[u8],
+        at: usize,
+        out: &mut Outputs,
+    ) -> usize {
+        let consumed = self.upload(rest, at, out);
+        if self.upload.is_none() {
+            self.restart_clock(cx.now, out);
+        }
+        consumed
+    }
+
+    fn upload(&mut self, rest: &[u8], at: usize, out: &mut Outputs) -> usize {
         let Some(upload) = &mut self.upload else {
             return 0;
         };

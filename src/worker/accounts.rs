@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::route::Role;
-use crate::session::Done;
+use crate::session::{Done, Excess};
 
 /// Accounts whose figures lie together.
 const PART: usize = 64;
@@ -20,6 +20,8 @@ struct Cells {
     statements: [AtomicU64; 2],
     errors: AtomicU64,
     refused: AtomicU64,
+    /// For their time, and for their rows.
+    ended: [AtomicU64; 2],
     micros: AtomicU64,
 }
 
@@ -32,6 +34,8 @@ pub struct AccountFigures {
     pub errors: u64,
     /// Statements that Atlas refused.
     pub refused: u64,
+    /// Statements that were ended for their time, and for their rows.
+    pub ended: [u64; 2],
     /// How long clients waited for all answers together, in microseconds.
     pub micros: u64,
 }
@@ -77,6 +81,16 @@ impl AccountMeter {
                 }
             }
             Done::Refused(_) => add(&cells.refused, 1),
+            Done::Overran(excess) => {
+                let [time, rows] = &cells.ended;
+                add(
+                    match excess {
+                        Excess::Time => time,
+                        Excess::Rows => rows,
+                    },
+                    1,
+                );
+            }
             Done::TurnedAway(_) => {}
         }
     }
@@ -89,6 +103,9 @@ impl AccountMeter {
         };
         let read = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
         for (sum, figure) in figures.statements.iter_mut().zip(&cells.statements) {
+            *sum = sum.wrapping_add(read(figure));
+        }
+        for (sum, figure) in figures.ended.iter_mut().zip(&cells.ended) {
             *sum = sum.wrapping_add(read(figure));
         }
         for (sum, figure) in [
@@ -126,6 +143,9 @@ mod tests {
             worker.note(65, statement(Role::Primary, Some(1064)));
             worker.note(65, Done::Refused(1105));
             worker.note(64, Done::Refused(1105));
+            worker.note(65, Done::Overran(Excess::Time));
+            worker.note(65, Done::Overran(Excess::Rows));
+            worker.note(65, Done::Overran(Excess::Rows));
             // There are never so many.
             worker.note(usize::MAX, Done::Refused(1105));
         }
@@ -140,6 +160,7 @@ mod tests {
             statements: [2, 2],
             errors: 2,
             refused: 2,
+            ended: [2, 4],
             micros: 28,
         };
         assert_eq!(of(65), wanted);

@@ -9,7 +9,7 @@ use super::slots::Key;
 use super::timer::Timer;
 use super::{READS_PER_TURN, Target, Worker};
 use crate::pool::{HostId, Shape};
-use crate::session::{Failure, Known, Parting, Ready, Role, Upstream};
+use crate::session::{Failure, Interruption, Known, Parting, Ready, Role, Upstream};
 
 /// A server to which goodbye was said has closed the connection by then.
 const LEAVE: Duration = Duration::from_secs(1);
@@ -273,6 +273,7 @@ impl Worker {
                         new.is_counted = backend.is_counted;
                         new.made = backend.made.take();
                     }
+                    self.watch.replace(key, next);
                     return self.replace_backend(backend.purpose, next);
                 }
                 Err(other) => failure = other,
@@ -288,9 +289,8 @@ impl Worker {
             // Long after its log-in.
             Purpose::Leaving => {}
             Purpose::Kill { thread_id, .. } => {
-                log::warn!(
-                    "could not kill statement {thread_id} of a client that is gone: {failure:?}"
-                );
+                log::warn!("could not kill statement {thread_id}: {failure:?}");
+                self.answer_interrupt(key, Interruption::Failed);
             }
             Purpose::Idle => {
                 // Who is refused is not to ask twice a second.
@@ -345,6 +345,9 @@ impl Worker {
             return;
         }
         if let Some(backend) = self.backends.remove(key) {
+            if matches!(backend.purpose, Purpose::Kill { .. }) {
+                self.answer_interrupt(key, Interruption::Failed);
+            }
             self.give_up(backend, parting);
         }
     }

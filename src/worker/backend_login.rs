@@ -136,6 +136,7 @@ impl Worker {
                         thread_id,
                         query_only,
                         sent,
+                        ..
                     } => {
                         *sent = true;
                         let statement = if *query_only { "KILL QUERY" } else { "KILL" };

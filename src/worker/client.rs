@@ -8,6 +8,7 @@ use super::buffer::Buffer;
 use super::conn::{Conn, Received, Socket};
 use super::legs::Spread;
 use super::lender::Lender;
+use super::side::KillWish;
 use super::slots::Key;
 use super::timer::Timer;
 use super::{Deferred, Killed, READS_PER_TURN, Target, Worker};
@@ -422,6 +423,7 @@ impl Worker {
         for backend in client.backends.into_iter().flatten() {
             self.drop_backend(backend, Parting::Silent);
         }
+        self.watch.forget(key);
         if client.tickets != [0; 2] {
             self.leave_line(key, client.tickets, self.live.gates.len());
         }
@@ -466,7 +468,7 @@ impl Worker {
         if !query_only {
             self.client_gone(key);
         } else if let Some((role, thread_id)) = running {
-            self.kill_on_server(key, role, thread_id, true);
+            self.kill_on_server(key, role, thread_id, KillWish::Statement);
         } else {
             self.kill_legs(&legs);
         }

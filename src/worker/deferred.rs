@@ -3,7 +3,7 @@
 use super::slots::Key;
 use super::{Killed, Worker};
 use crate::pool::HostId;
-use crate::session::{Failure, Known, Role, Verdict};
+use crate::session::{Failure, Interruption, Known, Role, Verdict};
 use crate::shard::Xid;
 
 /// Something to be told to a session after its outputs have been carried out.
@@ -25,6 +25,11 @@ pub(super) enum Deferred {
     },
     Denied {
         client: Key,
+    },
+    /// What became of a KILL for this client's own statement.
+    Interrupted {
+        client: Key,
+        word: Interruption,
     },
     /// Legs of this client's statement have said something, or can be heard again.
     Legs {
@@ -81,6 +86,12 @@ impl Worker {
                     self.work_client(client);
                 }
                 Deferred::Denied { client } => self.tell_denial(client),
+                Deferred::Interrupted { client, word } => {
+                    self.tell(client, |session, cx, _, out| {
+                        session.on_interrupted(cx, word, out);
+                    });
+                    self.pump_client(client);
+                }
                 Deferred::Reclaim(host) => {
                     self.reclaim(host);
                 }

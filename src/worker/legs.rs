@@ -5,6 +5,7 @@ use super::client::Client;
 use super::conn::{Conn, Socket};
 use super::decisions::Wish;
 use super::deferred::Deferred;
+use super::side::KillWish;
 use super::slots::Key;
 use super::{Target, Worker};
 use crate::session::{Turn, Verdict};
@@ -210,7 +211,7 @@ impl Worker {
         for leg in legs {
             let running = self.clients.get(*leg).and_then(|leg| leg.session.running());
             if let Some((role, thread_id)) = running {
-                self.kill_on_server(*leg, role, thread_id, true);
+                self.kill_on_server(*leg, role, thread_id, KillWish::Statement);
             }
         }
     }

@@ -238,6 +238,8 @@ impl Meter {
                 count_code(&self.errors, code);
             }
             Done::TurnedAway(code) => count_code(&self.refused, code),
+            // Counted of its account, and the error that tells the client of it here.
+            Done::Overran(_) => {}
         }
     }
 
@@ -261,6 +263,9 @@ impl Worker {
                 meter.note(*done, slow_from);
                 if let Some(account) = account {
                     meter.accounts.note(account, *done);
+                    if let Done::Overran(excess) = *done {
+                        self.note_overrun(account, excess);
+                    }
                 }
             }
         }

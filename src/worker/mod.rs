@@ -39,6 +39,7 @@ mod meter;
 mod notes;
 mod notices;
 mod opening;
+mod overrun;
 mod perform;
 mod rest;
 mod shared;
@@ -70,6 +71,7 @@ pub use logs::{Logs, Queue, Work};
 pub use mailbox::{Killed, Kinds, Mailbox, Message, Question, Sessions, Ties, mailbox};
 pub use meter::{CLASSES, Classes, Counts, Meter};
 pub use notices::{Notice, Notices};
+pub use overrun::Overruns;
 pub use shared::Shared;
 pub use slots::Key;
 pub use spare::Spare;
@@ -91,6 +93,7 @@ use self::client::Client;
 use self::deferred::Deferred;
 use self::drain::Drain;
 use self::notes::Notes;
+use self::overrun::Watch;
 use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
@@ -143,6 +146,8 @@ pub struct Worker {
     warm_after: Instant,
     timers: Timers,
     alarm: Alarm,
+    /// Statements whose time is limited, and those that are being ended.
+    watch: Watch,
     notes: Notes,
     /// What goes to the logs of statements.
     pending: Pending,
@@ -213,6 +218,7 @@ impl Worker {
             warm_after: Instant::now(),
             resting: Vec::new(),
             timers: Timers::default(),
+            watch: Watch::default(),
             notes: Notes::default(),
             pending: Pending::default(),
             buffers: Pool::default(),
@@ -292,6 +298,7 @@ impl Worker {
         self.resting = Vec::new();
         self.grants.fill(None);
         self.timers = Timers::default();
+        self.watch = Watch::default();
         self.buffers = Pool::default();
         self.scratch = vec![0; SCRATCH];
         self.outputs = Outputs::default();
@@ -429,6 +436,7 @@ impl Worker {
                     self.timers.add(now + SWEEP, Timer::Sweep);
                 }
                 Timer::Accept(place) => self.accept_again(place),
+                Timer::Statement(key) => self.statement_alarm(key, now),
                 Timer::Drain => self.drain_tick(),
             }
             self.settle_deferred();

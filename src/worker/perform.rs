@@ -2,6 +2,7 @@
 
 use super::backend::Purpose;
 use super::client::{Client, Farewell};
+use super::side::KillWish;
 use super::slots::Key;
 use super::{Deferred, Killed, Live, Message, Worker};
 use crate::config::Topology;
@@ -149,6 +150,14 @@ impl Worker {
                     }
                 }
                 Output::Kill { id, query_only } => self.kill(key, id, query_only),
+                Output::Alarm(at) => self.set_alarm(key, at),
+                Output::Interrupt { role, thread_id } => self.interrupt(key, role, thread_id),
+                Output::CallOff { role } => self.call_off(key, role),
+                Output::Spare { role } => self.spare(key, role),
+                Output::InterruptLegs => {
+                    let legs = self.clients.get(key).map_or_else(Vec::new, Client::legs);
+                    self.kill_legs(&legs);
+                }
             }
         }
         outputs.clear();
@@ -232,7 +241,7 @@ impl Worker {
             && let Some(Purpose::Session { thread_id, .. }) =
                 self.backends.get(backend_key).map(|b| b.purpose)
         {
-            self.kill_on_server(key, role, thread_id, false);
+            self.kill_on_server(key, role, thread_id, KillWish::Connection);
         }
         if let Some(client) = self.clients.get_mut(key) {
             client.backends[role as usize] = None;

@@ -16,6 +16,7 @@ use super::logs::Logs;
 use super::mailbox::{Mailbox, Message};
 use super::meter::Meter;
 use super::notices::Notices;
+use super::overrun::Overruns;
 use super::spare::Spare;
 use crate::auth::Failures;
 use crate::pool::Offer;
@@ -47,6 +48,8 @@ pub struct Shared {
     pub logs: Logs,
     /// What workers have noticed.
     pub notices: Notices,
+    /// Statements that were ended, until they are told of.
+    pub overruns: Overruns,
     /// The listening sockets.
     pub doors: Doors,
     /// What is left to tell a client that there are no descriptors.
@@ -85,6 +88,7 @@ impl Shared {
             mailboxes,
             logs: Logs::default(),
             notices: Notices::default(),
+            overruns: Overruns::default(),
             doors: Doors::default(),
             spare: Spare::default(),
             condition: Condition::default(),

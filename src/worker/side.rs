@@ -1,63 +1,127 @@
-//! Side connections: a statement whose client is gone is killed on its server over a connection of its own, by the account
-//! that runs it.
+//! Side connections: a statement whose client is gone, or that has run for long enough, is killed on its server over a connection of
+//! its own, by the account that runs it.
 
-use super::Worker;
 use super::backend::Purpose;
 use super::slots::Key;
+use super::{Deferred, Worker};
 use crate::route::Role;
-use crate::session::{Credentials, Parting, Session, TlsWish, Upstream, Wish};
+use crate::session::{Credentials, Interruption, Parting, Session, TlsWish, Upstream, Wish};
 
 /// Side connections of one worker at a time; beyond, statements of vanished clients run to their end.
 const KILLS_MAX: usize = 64;
 
+/// What is to be killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KillWish {
+    /// The connection.
+    Connection,
+    /// What runs on it.
+    Statement,
+    /// The same, and the client's session waits for the answer.
+    StatementAndTell,
+}
+
 impl Worker {
     /// The answer to a KILL came: the side connection has done its work.
     pub(super) fn side_connection(&mut self, key: Key) -> bool {
-        if matches!(
+        if !matches!(
             self.backends.get(key).map(|b| b.purpose),
             Some(Purpose::Kill { sent: true, .. })
         ) {
-            self.drop_backend(key, Parting::Quit);
-            return false;
+            return true;
         }
-        true
+        self.answer_interrupt(key, Interruption::Done);
+        self.drop_backend(key, Parting::Quit);
+        false
     }
 
-    /// Has a statement killed on its server over a connection of its own, by the account that runs it.
+    /// Has a statement killed on its server over a connection of its own, by the account that runs it. False when it cannot be.
     pub(super) fn kill_on_server(
         &mut self,
         client: Key,
         role: Role,
         thread_id: u32,
-        query_only: bool,
-    ) {
+        wish: KillWish,
+    ) -> bool {
         let kills = self
             .backends
             .iter()
             .filter(|(_, b)| matches!(b.purpose, Purpose::Kill { .. }))
             .count();
         if kills >= KILLS_MAX {
-            log::warn!("too many statements to kill at once: {thread_id} runs to its end");
-            return;
+            log::warn!("too many statements to kill at once: {thread_id} runs on");
+            return false;
         }
         let Some(owner) = self.clients.get(client) else {
-            return;
+            return false;
         };
         let Some(backend) = owner.backends[role as usize].and_then(|b| self.backends.get_mut(b))
         else {
-            return;
+            return false;
         };
         backend.is_condemned = true;
         let host = backend.host;
         let (tls, local) = self.transport(host);
-        let (wish, credentials) = side_wish(&owner.session, role, &self.live.snapshot, tls, local);
+        let (wanted, credentials) =
+            side_wish(&owner.session, role, &self.live.snapshot, tls, local);
         let purpose = Purpose::Kill {
             thread_id,
-            query_only,
+            query_only: wish != KillWish::Connection,
             sent: false,
         };
-        if let Err(failure) = self.connect(host, purpose, Upstream::new(wish, credentials, 0)) {
-            log::warn!("cannot kill statement {thread_id}: {failure:?}");
+        match self.connect(host, purpose, Upstream::new(wanted, credentials, 0)) {
+            Ok(side) => {
+                if wish == KillWish::StatementAndTell {
+                    self.watch.begin(side, client);
+                }
+                true
+            }
+            Err(failure) => {
+                log::warn!("cannot kill statement {thread_id}: {failure:?}");
+                false
+            }
+        }
+    }
+
+    /// A session has its own statement ended.
+    #[cold]
+    pub(super) fn interrupt(&mut self, client: Key, role: Role, thread_id: u32) {
+        if !self.kill_on_server(client, role, thread_id, KillWish::StatementAndTell) {
+            let word = Interruption::Failed;
+            self.deferred
+                .push_back(Deferred::Interrupted { client, word });
+        }
+    }
+
+    /// The statement is over: a KILL for it that was not sent is not.
+    #[cold]
+    pub(super) fn call_off(&mut self, client: Key, role: Role) {
+        let Some(side) = self.watch.side_of(client) else {
+            return;
+        };
+        let purpose = self.backends.get(side).map(|side| side.purpose);
+        if matches!(purpose, Some(Purpose::Kill { sent: false, .. })) {
+            self.answer_interrupt(side, Interruption::CalledOff);
+            self.drop_backend(side, Parting::Silent);
+            self.spare(client, role);
+        }
+    }
+
+    /// No KILL for this connection is on its way any more.
+    #[cold]
+    pub(super) fn spare(&mut self, client: Key, role: Role) {
+        let key = self.backend_of(client, role);
+        if let Some(backend) = key.and_then(|key| self.backends.get_mut(key)) {
+            backend.is_condemned = false;
+        }
+    }
+
+    /// Tells the session that waits for it, if one does, what became of a KILL over this side connection.
+    #[cold]
+    pub(super) fn answer_interrupt(&mut self, side: Key, word: Interruption) {
+        if let Some(client) = self.watch.end(side) {
+            self.deferred
+                .push_back(Deferred::Interrupted { client, word });
         }
     }
 }

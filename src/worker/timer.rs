@@ -1,5 +1,6 @@
 //! Deadlines of one worker: a heap with lazy cancelling. An entry for something that is gone or no longer waits is passed
-//! over when it is due. Statements have no entries here, so the heap is no part of the hot path. And the look at the clock, once a turn.
+//! over when it is due. Statements have no entries here but where their time is limited, and then a client has a few at most (see
+//! `overrun`), so the heap is no part of the hot path. And the look at the clock, once a turn.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,6 +33,8 @@ pub(super) enum Timer {
     Sweep,
     /// Accepting was paused for want of descriptors.
     Accept(usize),
+    /// A client's statement may have run for long enough.
+    Statement(Key),
     /// A drain goes on.
     Drain,
 }

@@ -1,6 +1,7 @@
 //! Rules and `[safety]`: what is refused is not run, what is refused at load changes nothing, and what operators are shown of it. Limits
 //! are in `limits`.
 
+mod bounds;
 #[path = "../common/mod.rs"]
 mod common;
 mod limits;

@@ -19,8 +19,11 @@ fn kill_query_reaches_the_shard_that_is_asked() {
         client.send(&client.query_payload(b"SELECT * FROM log WHERE id IN (0, 1)"));
         let mut root = bed.root(Node::Primary);
         let mut waits = || {
-            let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata lock' AND info LIKE '%log_1%' AND info NOT LIKE '%processlist%'";
-            root.query(sql).cell() != "0"
+            let sql = format!(
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE db = '{}' AND state LIKE 'Waiting for table metadata lock' AND info LIKE '%log_1%'",
+                stage.schema
+            );
+            root.query(&sql).cell() != "0"
         };
         eventually("the second one waits for the lock", &mut waits);
         stage.client().ok(&format!("KILL QUERY {id}"));

@@ -4,6 +4,7 @@
 mod common;
 
 mod auto;
+mod bounds;
 mod broadcast;
 mod conversions;
 mod definitions;

@@ -41,22 +41,36 @@ impl<'b> Stage<'b> {
 
     /// With more in `[sharding]`, and more sections.
     pub(crate) fn with(bed: &'b Bed, sharing: &str, sharding: &str, more: &str) -> Self {
-        Self::made(bed, sharing, sharding, more, "")
+        Self::made(bed, sharing, sharding, more, "", "")
     }
 
     /// Writes go to several groups at once.
     pub(crate) fn xa(bed: &'b Bed, sharing: &str) -> Self {
         let each = "multi_shard_writes = \"xa\"";
-        Self::made(bed, sharing, "global_writes = \"xa\"", "", each)
+        Self::made(bed, sharing, "global_writes = \"xa\"", "", each, "")
     }
 
     /// Reads without the key are for statements that one of these rules allows.
     pub(crate) fn listed(bed: &'b Bed, rules: &str) -> Self {
-        Self::made(bed, "transaction", "", rules, "broadcast = \"listed\"")
+        Self::made(bed, "transaction", "", rules, "broadcast = \"listed\"", "")
     }
 
-    /// With more for each sharded table.
-    fn made(bed: &'b Bed, sharing: &str, sharding: &str, more: &str, each: &str) -> Self {
+    /// The same with limits for each account.
+    pub(crate) fn limited(bed: &'b Bed, limits: &str) -> Self {
+        let each = "multi_shard_writes = \"xa\"";
+        let limits = format!("limits = {limits}");
+        Self::made(bed, "transaction", "", "", each, &limits)
+    }
+
+    /// With more for each sharded table, and for each account.
+    fn made(
+        bed: &'b Bed,
+        sharing: &str,
+        sharding: &str,
+        more: &str,
+        each: &str,
+        user: &str,
+    ) -> Self {
         let (schema, whole) = (bed.schema(), bed.schema());
         let mut primary = bed.root(Node::Primary);
         let mut second = bed.root(Node::Second);
@@ -111,8 +125,12 @@ impl<'b> Stage<'b> {
         let table = |name: &str, rest: &str| {
             format!("[[tables]]\nname = \"{schema}.{name}\"\n{rest}\n{each}\n")
         };
+        let config = match user {
+            "" => config_for(bed),
+            line => config_for(bed).all_users(line),
+        };
         let atlas = Atlas::start(
-            config_for(bed)
+            config
                 .all_users("group = \"main\"")
                 .all_users("causal = \"session\"")
                 .all_users(&format!("sharing = \"{sharing}\""))

@@ -235,9 +235,14 @@ impl World {
                 | Output::TellLeg { .. }
                 | Output::Across(..)
                 | Output::EndLeg(_)
-                | Output::EndLegs => {
+                | Output::EndLegs
+                | Output::InterruptLegs => {
                     panic!("no table is sharded here")
                 }
+                Output::Alarm(_)
+                | Output::Interrupt { .. }
+                | Output::CallOff { .. }
+                | Output::Spare { .. } => panic!("no account has limits here"),
                 Output::Kill { id, query_only } => {
                     assert!(!query_only, "no script kills statements only");
                     let found = self.fronts.iter().position(|other| {

@@ -174,7 +174,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("[[rules]]\nmatch = { kind = \"reads\" }\naction = \"deny\"", &[
         "1: rules[0].name: missing: a name, which refused clients are told",
         "2: rules[0].match.kind: `reads` is not one of \"\", \"read\", \"write\"; did you mean \"read\"?",
-        "3: rules[0].action: `deny` is not one of \"reject\", \"route\", \"timeout\", \"limit\", \"mirror\", \"log\", \"allow\"",
+        "3: rules[0].action: `deny` is not one of \"reject\", \"route\", \"timeout\", \"limit\", \"log\", \"allow\"",
     ]),
     // B261, B265: the rule's number is told.
     ("[[rules]]\nname = \"a\"\naction = \"allow\"\n[[rules]]\nname = \"b\"\naction = \"reject\"\nmatch = { digest = \"0xZZ\" }\n[[rules]]\nname = \"b\"\naction = \"reject\"\nmatch = { digest = \"\" }\n[[rules]]\nname = \"c\"\naction = \"reject\"\nmatch = { regex = '(a)\\9' }\nreplace = \"\"", &[
@@ -184,12 +184,12 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "15: rules[3].match.regex: `(a)\\9` cannot be used as a regular expression: backreferences are not supported",
         "16: rules[3].replace: unknown key; `rules` has name, match, action, message, to, rate, concurrency, timeout",
     ]),
-    ("[[rules]]\nname = \"a\"\naction = \"route\"\n[[rules]]\nname = \"b\"\naction = \"limit\"\nto = \"primary\"\n[[rules]]\nname = \"c\"\naction = \"mirror\"\nrate = 5", &[
+    ("[[rules]]\nname = \"a\"\naction = \"route\"\n[[rules]]\nname = \"b\"\naction = \"limit\"\nto = \"primary\"\n[[rules]]\nname = \"c\"\naction = \"mirror\"\nrate = 5\n[[rules]]\nname = \"d\"\naction = \"timeout\"\n[[rules]]\nname = \"e\"\naction = \"timeout\"\ntimeout = \"0s\"", &[
         "1: rules[0].to: missing: `primary` or `replica`",
         "4: rules[1].rate: missing: statements a second, or `concurrency`, statements at a time",
         "7: rules[1].to: has no effect with `limit`",
-        "10: note: rules[2].action: this action is not acted on by this version: the rule is as if it were not there",
-        "11: rules[2].rate: has no effect with `mirror`",
+        "10: rules[2].action: `mirror` is not known to this version: take the rule out, since a file with it would not do what it says",
+        "12: rules[3].timeout: missing: how long the statement may run, such as \"2s\"; \"0s\" for as long as it likes",
     ]),
     ("[safety]\nrequire_where = 1", &["2: safety.require_where: expected true or false, found a whole number"]),
     ("[log]\nlevel = \"warning\"", &["2: log.level: `warning` is not one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\""]),

@@ -121,6 +121,10 @@ impl Pages {
                     statements: [("primary", primary), ("replica", replica)],
                     errors: figures.errors,
                     refused: figures.refused,
+                    ended: [
+                        ("statement_timeout", figures.ended[0]),
+                        ("result_rows", figures.ended[1]),
+                    ],
                 }
             })
             .collect()

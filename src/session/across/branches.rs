@@ -379,3 +379,10 @@ impl Across {
         }
     }
 }
+
+impl Across {
+    /// Its parts are still being done.
+    pub(in super::super) fn may_be_ended(&self) -> bool {
+        self.stage == Stage::Work
+    }
+}

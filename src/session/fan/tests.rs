@@ -94,7 +94,7 @@ proptest! {
             (0..*count).map(|n| row(&format!("{leg}-{n}-{}", "x".repeat(n * 30)))).collect()
         }).collect();
         let replies: Vec<_> = rows.iter().map(|r| reply(capabilities, 8, r, end)).collect();
-        let mut fan = Fan::new(capabilities, limit);
+        let mut fan = Fan::new(capabilities, limit, u64::MAX);
         let (mut client, heard) = run(&mut fan, &replies, &order);
         prop_assert!(fan.may_be_told());
         let total: usize = counts.iter().sum();
@@ -133,7 +133,7 @@ proptest! {
         let caps = Capabilities::DEPRECATE_EOF;
         let rows = |n: usize| (0..n).map(|n| row(&n.to_string())).collect::<Vec<_>>();
         let replies = [reply(caps, 8, &rows(good), END), reply(caps, 8, &rows(before), ERROR)];
-        let mut fan = Fan::new(caps, u64::MAX);
+        let mut fan = Fan::new(caps, u64::MAX, u64::MAX);
         let (_, heard) = run(&mut fan, &replies, &order);
         prop_assert!(matches!(heard, Some(Heard::Refused(_))), "{:?}", heard);
         prop_assert!(fan.may_be_told());
@@ -141,7 +141,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), prepares in any::<bool>()) {
-        let mut fan = Fan::new(Capabilities::PROTOCOL_41, 3);
+        let mut fan = Fan::new(Capabilities::PROTOCOL_41, 3, u64::MAX);
         fan.asked(prepares);
         let mut input = bytes;
         let step = fan.hear(0, &mut input);
@@ -153,12 +153,12 @@ proptest! {
 fn answers_that_are_not_alike() {
     let caps = Capabilities::DEPRECATE_EOF;
     let replies = [reply(caps, 8, &[], END), reply(caps, 253, &[], END)];
-    let mut fan = Fan::new(caps, u64::MAX);
+    let mut fan = Fan::new(caps, u64::MAX, u64::MAX);
     let (_, heard) = run(&mut fan, &replies, &[(0, 999), (1, 999)]);
     assert_eq!(heard, Some(Heard::Unlike));
     let mut ok = Vec::new();
     write_payload(&mut ok, 1, b"\0\0\0\x02\0\0\0");
-    let mut fan = Fan::new(caps, u64::MAX);
+    let mut fan = Fan::new(caps, u64::MAX, u64::MAX);
     let (_, heard) = run(&mut fan, &[ok], &[]);
     assert_eq!(heard, Some(Heard::Unlike));
 }
@@ -170,7 +170,7 @@ fn a_long_row_is_not_broken_into() {
     let long = vec![b'x'; MAX_PAYLOAD + 10];
     let long = reply(caps, 252, &[long], END);
     let short = reply(caps, 252, &[row("a")], END);
-    let mut fan = Fan::new(caps, u64::MAX);
+    let mut fan = Fan::new(caps, u64::MAX, u64::MAX);
     let order = [(0, 1000), (1, 1000), (0, 8 << 20), (1, 1), (0, MAX_PAYLOAD)];
     let (client, heard) = run(&mut fan, &[long, short], &order);
     assert_eq!((heard, fan.rows()), (None, 2));

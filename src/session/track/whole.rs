@@ -70,7 +70,8 @@ impl<'a> Packets<'a> {
 impl Tracker {
     /// The whole walk, if these bytes begin with a whole reply of the kind.
     pub(in crate::session) fn whole(&mut self, bytes: &[u8]) -> Option<Walk> {
-        if !(self.at_start && self.expect.is_response() && self.reads_names.is_none()) {
+        let is_told_of = self.reads_names.is_some() || self.reports_interruption;
+        if !(self.at_start && self.expect.is_response()) || is_told_of {
             return None;
         }
         let mut packets = Packets {
@@ -146,7 +147,7 @@ impl Tracker {
                     continue;
                 }
             };
-            return end.map(|end| (end, rows));
+            return end.map(|end| (end, rows)).filter(|_| self.may_have(rows));
         }
     }
 }
