@@ -212,15 +212,8 @@ impl Session {
         let failed = across.failed.is_some();
         match across.failed {
             Some(fault) => {
-                let (code, _) = fault.code();
-                let error = [
-                    b"Error".to_vec(),
-                    code.to_string().into_bytes(),
-                    fault.to_string().into_bytes(),
-                ];
                 self.refuse(&fault, 1, out);
-                self.numbers.row_count = Some(-1);
-                self.note_shown_warnings(1, &[error]);
+                self.note_failure(&fault);
             }
             None => {
                 let mut total = across.total;

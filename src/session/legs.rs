@@ -304,6 +304,7 @@ impl Session {
             return self.close(out);
         }
         self.refuse(fault, legs.fan.seq(), out);
+        self.note_failure(fault);
         self.legs_over(cx, true, out);
     }
 

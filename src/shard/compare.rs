@@ -241,8 +241,9 @@ impl Place {
             (Self::At(n), Comparison::LessOrEqual) => (up_to(n), from(n.saturating_add(1))),
             (Self::At(n), Comparison::Greater) => (from(n.saturating_add(1)), up_to(n)),
             (Self::At(n), Comparison::GreaterOrEqual) => (from(n), up_to(n.saturating_sub(1))),
-            (Self::Behind(_), Comparison::Equal | Comparison::NullSafe) => {
-                (KeySet::NONE, KeySet::KEYS)
+            // None, but MariaDB rounds it where it looks for it by an index, and finds the next.
+            (Self::Behind(n), Comparison::Equal | Comparison::NullSafe) => {
+                (KeySet::span(n, n.saturating_add(1)), KeySet::KEYS)
             }
             (Self::Behind(n), Comparison::Less | Comparison::LessOrEqual) => {
                 (up_to(n), from(n.saturating_add(1)))
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(equal(text("0x10")), one(0));
         assert_eq!(equal(text("3.5")), Some(vec![(3, 4)]));
         assert_eq!(equal(text("-3.5")), Some(vec![(-4, -3)]));
-        assert_eq!(equal(Scalar::Between(3)), Some(vec![]));
+        assert_eq!(equal(Scalar::Between(3)), Some(vec![(3, 4)]));
         assert_eq!(equal(text("1e400")), None);
         assert_eq!(equal(Scalar::Float(f64::NAN)), None);
         let big = 1 << 60;

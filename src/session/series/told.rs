@@ -10,6 +10,18 @@ use crate::wire::{ColumnDef, ResultSetWriter, RowFormat};
 const NOWHERE: u64 = u64::MAX;
 
 impl Session {
+    /// A statement for several servers has failed: SHOW WARNINGS is to tell its error, and no connection knows of it.
+    pub(in super::super) fn note_failure(&mut self, fault: &Fault) {
+        let (code, _) = fault.code();
+        let error = [
+            b"Error".to_vec(),
+            code.to_string().into_bytes(),
+            fault.to_string().into_bytes(),
+        ];
+        self.numbers.row_count = Some(-1);
+        self.note_shown_warnings(1, &[error]);
+    }
+
     /// What SHOW WARNINGS is to tell, of which the connection knows nothing any more.
     pub(in super::super) fn note_shown_warnings(&mut self, warnings: u16, shown: &[[Vec<u8>; 3]]) {
         self.last = None;
