@@ -12,7 +12,6 @@
 )]
 
 mod accounts;
-mod alarm;
 mod apply;
 mod ask;
 mod backend;
@@ -53,6 +52,7 @@ mod timer;
 pub mod tls;
 mod token;
 mod told;
+mod wakeup;
 mod warm;
 
 pub use accounts::{AccountFigures, AccountMeter};
@@ -86,7 +86,6 @@ use std::time::{Duration, Instant};
 use arc_swap::Cache;
 use mio::{Events, Poll, Registry};
 
-use self::alarm::Alarm;
 use self::backend::Backend;
 use self::buffer::Pool;
 use self::client::Client;
@@ -98,6 +97,7 @@ use self::shared::Published;
 use self::slots::Slots;
 use self::timer::{Timer, Timers};
 use self::told::Pending;
+use self::wakeup::Wakeup;
 use crate::pool::{Offer, Shelf};
 use crate::route::Balance;
 use crate::session::{Outputs, Role, Texts};
@@ -145,7 +145,7 @@ pub struct Worker {
     /// When connections may be opened for nobody again.
     warm_after: Instant,
     timers: Timers,
-    alarm: Alarm,
+    wakeup: Wakeup,
     /// Statements whose time is limited, and those that are being ended.
     watch: Watch,
     notes: Notes,
@@ -198,7 +198,7 @@ impl Worker {
             live,
             index,
             registry: Arc::new(poll.registry().try_clone()?),
-            alarm: Alarm::new(poll.registry())?,
+            wakeup: Wakeup::new(poll.registry())?,
             poll,
             offer: Cache::new(Published(shared.clone())),
             shared,
@@ -328,7 +328,7 @@ impl Worker {
                         .ready(event.is_readable(), event.is_writable(), closed);
                 }
             }
-            Target::Mailbox | Target::Listener(_) | Target::Alarm => {}
+            Target::Mailbox | Target::Listener(_) | Target::Wakeup => {}
         }
         self.work(target);
     }
@@ -336,7 +336,7 @@ impl Worker {
     fn work(&mut self, target: Target) {
         match target {
             Target::Mailbox => self.read_mailbox(),
-            Target::Alarm => self.alarm.rang(),
+            Target::Wakeup => self.wakeup.rang(),
             Target::Listener(place) => self.accept_on(place),
             Target::Client(key) => self.work_client(key),
             Target::Backend(key) => self.work_backend(key),

@@ -51,7 +51,7 @@ impl Worker {
         let stage = match Target::from_token(event.token()) {
             Target::Client(_) => Stage::Route,
             Target::Backend(_) => Stage::Relay,
-            Target::Mailbox | Target::Listener(_) | Target::Alarm => return,
+            Target::Mailbox | Target::Listener(_) | Target::Wakeup => return,
         };
         if event.is_readable()
             && let Some(meter) = self.shared.meters.get(self.index)

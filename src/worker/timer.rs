@@ -72,9 +72,9 @@ impl Worker {
         self.moment = self.now.saturating_duration_since(self.shared.started);
     }
 
-    /// How long the next wait may be; the alarm is set for the next deadline.
+    /// How long the next wait may be; the kernel is told of the next deadline.
     pub(super) fn wait(&mut self) -> Option<Duration> {
-        let limit = self.alarm.set(self.timers.next(), self.now);
+        let limit = self.wakeup.set(self.timers.next(), self.now);
         if self.again.is_empty() {
             limit
         } else {

@@ -16,7 +16,7 @@ pub enum Target {
     /// A server connection.
     Backend(Key),
     /// A deadline has come.
-    Alarm,
+    Wakeup,
 }
 
 const KIND_SHIFT: u32 = 60;
@@ -30,7 +30,7 @@ impl Target {
             Self::Listener(index) => (1, index as u64),
             Self::Client(key) => (2, key.to_bits()),
             Self::Backend(key) => (3, key.to_bits()),
-            Self::Alarm => (4, 0),
+            Self::Wakeup => (4, 0),
         };
         Token(usize::try_from(kind << KIND_SHIFT | bits).unwrap_or(0))
     }
@@ -44,7 +44,7 @@ impl Target {
             1 => Self::Listener(usize::try_from(low).unwrap_or(usize::MAX)),
             2 => Self::Client(Key::from_bits(low)),
             3 => Self::Backend(Key::from_bits(low)),
-            4 => Self::Alarm,
+            4 => Self::Wakeup,
             _ => Self::Mailbox,
         }
     }

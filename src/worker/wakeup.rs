@@ -16,14 +16,14 @@ use super::Target;
 
 /// See the module's words.
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub(super) struct Wakeup {
     clock: OwnedFd,
     /// It rings then, if it has not rung yet.
     set_for: Option<Instant>,
 }
 
-impl Alarm {
-    /// An alarm that is not set, and tells of its ringing as [`Target::Alarm`].
+impl Wakeup {
+    /// One that is not set, and tells of its ringing as [`Target::Wakeup`].
     ///
     /// # Errors
     /// The kernel's: there is no descriptor left.
@@ -35,7 +35,7 @@ impl Alarm {
         // Each ringing is an edge of its own, so nothing needs to be read.
         registry.register(
             &mut SourceFd(&clock.as_raw_fd()),
-            Target::Alarm.token(),
+            Target::Wakeup.token(),
             Interest::READABLE,
         )?;
         Ok(Self {
@@ -95,20 +95,20 @@ mod tests {
         poll.poll(&mut events, limit).expect("a wait");
         events
             .iter()
-            .any(|e| Target::from_token(e.token()) == Target::Alarm && e.is_readable())
+            .any(|e| Target::from_token(e.token()) == Target::Wakeup && e.is_readable())
     }
 
     #[test]
     fn it_rings_at_each_deadline_and_is_set_again() {
         let mut poll = Poll::new().expect("a poll");
-        let mut alarm = Alarm::new(poll.registry()).expect("an alarm");
+        let mut wakeup = Wakeup::new(poll.registry()).expect("an wakeup");
         for _ in 0..3 {
             let (now, wait) = (Instant::now(), Duration::from_millis(5));
-            assert_eq!(alarm.set(Some(now + wait), now), None);
-            // There is no limit: it would not come back without the alarm.
+            assert_eq!(wakeup.set(Some(now + wait), now), None);
+            // There is no limit: it would not come back without the wakeup.
             assert!(rings(&mut poll, None));
             assert!(now.elapsed() >= wait);
-            alarm.rang();
+            wakeup.rang();
         }
         assert!(!rings(&mut poll, Some(Duration::ZERO)), "it was set once");
     }
@@ -116,27 +116,27 @@ mod tests {
     #[test]
     fn an_earlier_deadline_is_rung_for() {
         let mut poll = Poll::new().expect("a poll");
-        let mut alarm = Alarm::new(poll.registry()).expect("an alarm");
+        let mut wakeup = Wakeup::new(poll.registry()).expect("an wakeup");
         let now = Instant::now();
         let hour = now + Duration::from_secs(3600);
-        assert_eq!(alarm.set(Some(hour), now), None);
+        assert_eq!(wakeup.set(Some(hour), now), None);
         assert_eq!(
-            alarm.set(Some(now + Duration::from_millis(1)), now),
+            wakeup.set(Some(now + Duration::from_millis(1)), now),
             None,
             "earlier"
         );
         assert!(rings(&mut poll, None));
-        alarm.rang();
-        assert_eq!(alarm.set(Some(hour), now), None);
+        wakeup.rang();
+        assert_eq!(wakeup.set(Some(hour), now), None);
         assert!(!rings(&mut poll, Some(Duration::ZERO)));
     }
 
     #[test]
     fn what_is_due_is_not_waited_for() {
         let poll = Poll::new().expect("a poll");
-        let mut alarm = Alarm::new(poll.registry()).expect("an alarm");
+        let mut wakeup = Wakeup::new(poll.registry()).expect("an wakeup");
         let now = Instant::now();
-        assert_eq!(alarm.set(None, now), None);
-        assert_eq!(alarm.set(Some(now), now), Some(Duration::ZERO));
+        assert_eq!(wakeup.set(None, now), None);
+        assert_eq!(wakeup.set(Some(now), now), Some(Duration::ZERO));
     }
 }
