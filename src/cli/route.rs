@@ -402,7 +402,8 @@ mod tests {
             ),
             (
                 "SELECT COUNT(*) FROM orders",
-                "class: read\nroute: refused\ngroup: a\nreason: COUNT() over several shards\n",
+                "class: read\nroute: refused\ngroup: a\n\
+                 reason: COUNT() over several shards: say which with uid = ...\n",
             ),
             (
                 "UPDATE orders SET x = 1 WHERE uid = 4",

@@ -74,6 +74,8 @@ fn everything_is_written_down() {
         client.ok("BEGIN");
         client.ok("SELECT b, 'in it' FROM t");
         client.ok("COMMIT");
+        // What is executed next is read from a replica.
+        bed.wait_replicas();
         client
             .query("SELECT nothing FROM nowhere /* broken */")
             .error()
