@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{D, placement};
-use crate::shard::{Asked, Dress, Numbers, Part, Plan, Shows};
+use super::placement;
+use crate::shard::{Dress, Numbers, Part, Plan, Shows};
 use crate::wire::{Capabilities, ColumnDef, ErrPacket, Header, PacketWriter, TextRow};
 
 const CAPS: Capabilities = Capabilities::PROTOCOL_41;
@@ -11,15 +11,7 @@ const CAPS: Capabilities = Capabilities::PROTOCOL_41;
 /// For `log_12` in group `s1`, where the schema is `t1_b`.
 fn dress(sql: &str) -> Option<Dress> {
     let placement = Arc::new(placement());
-    let asked = Asked {
-        is_listed: false,
-        text: sql.as_bytes(),
-        d: &D,
-        home: 0,
-        here: 0,
-        params: &[],
-        numbers: Numbers::None,
-    };
+    let asked = super::asked(sql, Numbers::None);
     match placement.plan_text(asked, Some(b"t1")) {
         Some(Plan::One(leg)) => Dress::new(&placement, &leg),
         other => panic!("{sql}: {other:?}"),

@@ -1,7 +1,7 @@
 //! INSERTs into tables whose keys Atlas generates.
 
-use super::{D, in_words, placement_of};
-use crate::shard::{Asked, Given, Numbers, Placement, Plan};
+use super::{in_words, placement_of};
+use crate::shard::{Given, Numbers, Placement, Plan};
 
 const MAP: &str = r#"
     groups = [
@@ -22,15 +22,7 @@ const MAP: &str = r#"
 "#;
 
 fn plan(placement: &Placement, sql: &str, numbers: Numbers) -> Plan {
-    let asked = Asked {
-        is_listed: false,
-        text: sql.as_bytes(),
-        d: &D,
-        home: 0,
-        here: 0,
-        params: &[],
-        numbers,
-    };
+    let asked = super::asked(sql, numbers);
     placement.plan_text(asked, Some(b"t1")).unwrap()
 }
 

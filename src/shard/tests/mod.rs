@@ -67,6 +67,19 @@ const MAP: &str = r#"
     global_tables = ["t1.zone"]
 "#;
 
+/// A text without parameters, for the account of the group `s0`.
+fn asked<'a>(sql: &'a str, numbers: Numbers) -> Asked<'a> {
+    Asked {
+        is_listed: false,
+        text: sql.as_bytes(),
+        d: &D,
+        home: 0,
+        here: 0,
+        params: &[],
+        numbers,
+    }
+}
+
 fn placement() -> Placement {
     placement_of(MAP)
 }
@@ -80,13 +93,8 @@ const D: Dialect = Dialect::new(Server::MariaDb, 101_119);
 
 fn plan_with(placement: &Placement, sql: &str, params: &[Scalar]) -> Option<Plan> {
     let asked = Asked {
-        is_listed: false,
-        text: sql.as_bytes(),
-        d: &D,
-        home: 0,
-        here: 0,
         params,
-        numbers: Numbers::None,
+        ..asked(sql, Numbers::None)
     };
     placement.plan_text(asked, Some(b"t1"))
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{D, check, placement};
-use crate::shard::{Asked, Columns, Numbers, Plan};
+use super::{check, placement};
+use crate::shard::{Columns, Numbers, Plan};
 
 #[test]
 fn writes_are_divided_by_tables() {
@@ -72,15 +72,7 @@ fn columns_that_are_not_named_are_those_of_the_table() {
     let placement = placement();
     let mut columns = Columns::default();
     let go = |columns: &Columns, sql: &str| {
-        let asked = Asked {
-            is_listed: false,
-            text: sql.as_bytes(),
-            d: &D,
-            home: 0,
-            here: 0,
-            params: &[],
-            numbers: Numbers::None,
-        };
+        let asked = super::asked(sql, Numbers::None);
         match placement.plan_text_with(asked, Some(b"t1"), columns) {
             Some(Plan::One(leg)) => super::in_words(&leg),
             Some(Plan::Columns(table)) => format!("columns of {table}"),

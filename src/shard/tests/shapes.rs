@@ -11,15 +11,7 @@ fn both(
     placement: &Arc<crate::shard::Placement>,
     sql: &str,
 ) -> [Option<Plan>; 2] {
-    let asked = Asked {
-        is_listed: false,
-        text: sql.as_bytes(),
-        d: &D,
-        home: 0,
-        here: 0,
-        params: &[],
-        numbers: Numbers::Written(70),
-    };
+    let asked = super::asked(sql, Numbers::Written(70));
     let columns = Columns::default();
     [
         shapes.plan(placement, asked, Some(b"t1"), &columns),
