@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::database::{Database, Threads};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::group;
 use crate::guard;
 use crate::machine;
 use crate::options::Options;
+use crate::programs::this_program;
 use crate::record::{JsonLines, Record};
 use crate::sys::{self, Placement};
 use crate::targets::{self, Site, Target};
-use crate::usage::Parties;
+use crate::usage::{Meter, Parties};
 
 /// Everything that runs during a measurement; ended when this is dropped, proxies first.
 pub(crate) struct Bed {
@@ -87,6 +89,42 @@ impl Bed {
             core: self.core,
             others: &|| Duration::ZERO,
         }
+    }
+
+    /// Runs a measuring client in that mode against one target: what it told, and the CPU time of everybody for one of its `units`.
+    ///
+    /// # Errors
+    /// When it fails, or does not tell how many units there were.
+    pub(crate) fn client(
+        &self,
+        target: &Target,
+        mode: &str,
+        words: &[String],
+        secs: u64,
+        units: &str,
+    ) -> Result<Record> {
+        let mut command = this_program();
+        command.args([
+            "client",
+            mode,
+            &format!("{}={}", target.name, target.address),
+            &format!("--secs={secs}"),
+        ]);
+        command.args(words);
+        let meter = Meter::start(self.parties(target));
+        let output = group::run(
+            command,
+            self.client_place(),
+            Duration::from_secs(secs + 60),
+            &self.folder,
+            "client",
+        )?;
+        let usage = meter.stop();
+        let result = Record::from_line(&output);
+        let units = result
+            .get(units)
+            .ok_or_else(|| Error::Failed(format!("the client said: {output}")))?;
+        Ok(result.with(&usage.per(units)))
     }
 
     /// The targets in the order of a round: each round begins with another one, so that drift hits all alike.

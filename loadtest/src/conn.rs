@@ -1,17 +1,12 @@
 //! The command `conn`: connect + authenticate + SELECT 1 + close, as often as it goes.
 
-use std::time::Duration;
-
 use crate::bed::{Bed, Samples, values};
 use crate::database::Threads;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::figures::{count, middle, with_range};
-use crate::group;
 use crate::options::Options;
-use crate::programs::this_program;
 use crate::record::{Record, Table};
 use crate::targets::Target;
-use crate::usage::Meter;
 
 /// Measures every number of client threads.
 ///
@@ -41,30 +36,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn one(options: &Options, bed: &Bed, target: &Target, threads: usize) -> Result<Record> {
-    let mut command = this_program();
-    command.args([
-        "client",
-        "conn",
-        &format!("{}={}", target.name, target.address),
-    ]);
-    command.args([
-        format!("--threads={threads}"),
-        format!("--secs={}", options.secs),
-    ]);
-    let meter = Meter::start(bed.parties(target));
-    let output = group::run(
-        command,
-        bed.client_place(),
-        Duration::from_secs(options.secs + 60),
-        &bed.folder,
-        "client",
-    )?;
-    let usage = meter.stop();
-    let result = Record::from_line(&output);
-    let connections = result
-        .get("connections")
-        .ok_or_else(|| Error::Failed(format!("the client said: {output}")))?;
-    Ok(result.with(&usage.per(connections)))
+    let threads = format!("--threads={threads}");
+    bed.client(target, "conn", &[threads], options.secs, "connections")
 }
 
 fn print(threads: usize, samples: &Samples) {

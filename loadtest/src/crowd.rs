@@ -1,18 +1,13 @@
 //! The command `crowd`: many clients that ask all the time, through few server connections and through as many as there are clients.
 //! The server has a core of its own, as it has a machine of its own where proxies are used: the question is how much it gets done.
 
-use std::time::Duration;
-
 use crate::bed::{Bed, Samples, values};
 use crate::database::Threads;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::figures::{count, count64, median, middle, with_range};
-use crate::group;
 use crate::options::Options;
-use crate::programs::this_program;
 use crate::record::{Record, Table};
 use crate::targets::Target;
-use crate::usage::Meter;
 
 /// Measures every target with all clients.
 ///
@@ -49,33 +44,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn one(options: &Options, bed: &Bed, target: &Target) -> Result<Record> {
-    let mut command = this_program();
-    command.args([
-        "client",
-        "crowd",
-        &format!("{}={}", target.name, target.address),
-        &format!("--threads={}", options.clients),
-        &format!("--secs={}", options.secs),
-        &format!("--rows={}", options.rows),
-    ]);
+    let words = [
+        format!("--threads={}", options.clients),
+        format!("--rows={}", options.rows),
+    ];
     bed.database.forget_most_connections()?;
-    let meter = Meter::start(bed.parties(target));
-    let output = group::run(
-        command,
-        bed.client_place(),
-        Duration::from_secs(options.secs + 60),
-        &bed.folder,
-        "client",
-    )?;
-    let usage = meter.stop();
+    let sample = bed.client(target, "crowd", &words, options.secs, "statements")?;
     let connections = bed.database.most_connections()?;
-    let result = Record::from_line(&output);
-    let statements = result
-        .get("statements")
-        .ok_or_else(|| Error::Failed(format!("the client said: {output}")))?;
-    Ok(result
-        .with(&usage.per(statements))
-        .number("server_connections", count64(connections)))
+    Ok(sample.number("server_connections", count64(connections)))
 }
 
 fn print(options: &Options, samples: &Samples) {
