@@ -8,7 +8,7 @@
 //! control                                checks, signals, files, HTTP, the admin port (own threads)
 //! worker                                 data-plane shell: sockets, clock, TLS; one event loop a thread
 //! snapshot  session  pool  route  shard  admin   pure decisions
-//! wire  sql  auth  config  metrics  record  import   pure formats and values
+//! wire  sql  auth  config  metrics  record  mirror  import   pure formats and values
 //! ```
 //!
 //! A room may use what stands below it and, of its own layer, what `tests/tidy.rs` lists; never what stands above. The pure
@@ -46,6 +46,7 @@ pub mod control;
 pub mod fuzzing;
 pub mod import;
 pub mod metrics;
+pub mod mirror;
 pub mod pool;
 pub mod record;
 pub mod route;

@@ -51,6 +51,8 @@ pub struct Reading {
     pub slow: u64,
     /// Entries of the logs of statements, by log: how many were written, and how many dropped.
     pub logs: [(&'static str, (u64, u64)); 2],
+    /// Copies of statements, by rule and by what became of them.
+    pub mirrored: Vec<(String, [(&'static str, u64); 5])>,
 }
 
 /// How many times fell into each class.
@@ -282,6 +284,14 @@ impl Reading {
         let dropped = logs.map(|(log, (_, n))| ([("log", *log)], *n));
         let help = "Entries that were dropped, because the log could not take them.";
         counters(out, "log_dropped", help, dropped)?;
+        let mirrored = self.mirrored.iter().flat_map(|(rule, counts)| {
+            let labels = move |outcome| [("rule", rule.as_str()), ("outcome", outcome)];
+            counts
+                .iter()
+                .map(move |(outcome, n)| (labels(*outcome), *n))
+        });
+        let help = "Copies of statements for other groups.";
+        counters(out, "mirrored", help, mirrored)?;
         let help = "Statements that took log.slow.threshold or longer.";
         out.encode_descriptor("slow", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, u64, f64>(&self.slow, None)
@@ -411,6 +421,7 @@ mod tests {
             bytes: vec![("to_clients", 7)],
             slow: 8,
             logs: [("slow", (9, 0)), ("audit", (10, 11))],
+            mirrored: vec![("try".to_owned(), [("dropped", 12); 5])],
         };
         let text = to_text(&reading);
         let (servers, work) = text.split_once("# HELP atlas_backend_connections").unwrap();
@@ -435,6 +446,7 @@ mod tests {
             "atlas_slow_total 8",
             "atlas_log_entries_total{log=\"slow\"} 9",
             "atlas_log_dropped_total{log=\"audit\"} 11",
+            "atlas_mirrored_total{rule=\"try\",outcome=\"dropped\"} 12",
             "# TYPE atlas_statement_seconds histogram",
         ] {
             assert!(work.lines().any(|known| known == line), "{line}\n{work}");

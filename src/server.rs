@@ -23,12 +23,12 @@ use mio::{Poll, Waker};
 use crate::config::{Config, PinWorkers};
 use crate::control::handover::{self, Incumbent, Inherited};
 use crate::control::{
-    Checks, Desk, Loaded, admin, await_global_tables, decisions, http, notices, notify, read_tls,
-    roles, signal, statements, watch_global_tables,
+    Checks, Desk, Loaded, admin, await_global_tables, decisions, http, mirrors, notices, notify,
+    read_tls, roles, signal, statements, watch_global_tables,
 };
 use crate::pool::Offer;
 use crate::shard;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Account, Snapshot};
 use crate::worker::{
     Doors, Listener, Live, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
     raise_descriptor_limit,
@@ -139,6 +139,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
         admin::start(listener, shared.clone(), desk.clone(), forced.clone())?;
     }
     let writers = statements::start(&shared)?;
+    mirrors::start(shared.clone())?;
     notices::start(shared.clone(), desk.clone())?;
     roles::start(desk.clone())?;
     watch_global_tables(desk.clone())?;
@@ -268,6 +269,12 @@ fn await_idle(shared: &Shared) {
         .min(pool.connect_rate as usize);
     let deadline = Instant::now() + pool.connect_timeout;
     for host in live.present() {
+        let group = live.snapshot.hosts.get(host.index()).map(|h| h.group);
+        let of_group = |account: &Account| account.shares && Some(account.group) == group;
+        if !live.snapshot.accounts.iter().any(of_group) {
+            // None are opened before a session needs one.
+            continue;
+        }
         let is_up = || live.hosts.get(host).is_up();
         let idle = || {
             live.gates

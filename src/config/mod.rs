@@ -12,6 +12,7 @@ mod field;
 mod governance;
 mod group;
 mod keys;
+mod mirror;
 mod pool;
 mod problem;
 mod rule;
@@ -31,6 +32,7 @@ pub use group::{
     BackendTls, BackendTlsMode, GroupConfig, HostAddress, HostConfig, NoReplica, Topology,
 };
 pub use keys::{Acted, KEYS, Key};
+pub use mirror::MirrorConfig;
 pub use pool::{BreakerConfig, MonitorConfig, PoolConfig};
 pub(crate) use problem::on_one_line;
 pub use problem::{InputFile, Problem, Severity};
@@ -185,7 +187,7 @@ fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
         pool: PoolConfig::read(&root.section("pool")),
         tables: TableConfig::read_all(&root, &groups),
         sharding: ShardingConfig::read(&root.section("sharding")),
-        rules: RuleConfig::read_all(&root),
+        rules: RuleConfig::read_all(&root, &groups, &users),
         safety: SafetyConfig::read(&root.section("safety")),
         log: LogConfig::read(&root.section("log")),
         groups,

@@ -5,8 +5,11 @@ use std::time::Duration;
 use ipnet::IpNet;
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::group::GroupConfig;
+use super::mirror::{MIRRORS_MAX, MirrorConfig};
 use super::server::{DAY, to_u32};
 use super::tree::Section;
+use super::user::UserConfig;
 use super::value;
 
 /// Rules that a file may have: a statement is held against all of them.
@@ -61,6 +64,8 @@ pub enum RuleAction {
         /// Statements at a time; 0 for no limit.
         concurrency: u32,
     },
+    /// Run a copy of it in another group.
+    Mirror(MirrorConfig),
     /// Write it down.
     Log,
     /// Let it pass: neither later rules nor `[safety]` are looked at.
@@ -68,6 +73,15 @@ pub enum RuleAction {
 }
 
 impl RuleAction {
+    /// What is copied, and where to.
+    #[must_use]
+    pub fn mirror(self) -> Option<MirrorConfig> {
+        match self {
+            Self::Mirror(config) => Some(config),
+            _ => None,
+        }
+    }
+
     /// The word in the file.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -76,6 +90,7 @@ impl RuleAction {
             Self::Route(_) => "route",
             Self::Timeout(_) => "timeout",
             Self::Limit { .. } => "limit",
+            Self::Mirror(_) => "mirror",
             Self::Log => "log",
             Self::Allow => "allow",
         }
@@ -102,10 +117,16 @@ pub struct RuleConfig {
     pub action: RuleAction,
     /// What a refused client is told.
     pub message: String,
+    /// The group that copies go to.
+    pub copies_to: String,
 }
 
 impl RuleConfig {
-    pub(super) fn read_all(root: &Section<'_>) -> Vec<Self> {
+    pub(super) fn read_all(
+        root: &Section<'_>,
+        groups: &[GroupConfig],
+        users: &[UserConfig],
+    ) -> Vec<Self> {
         let sections = root.sections("rules");
         if sections.len() > RULES_MAX {
             root.error(format!(
@@ -115,16 +136,22 @@ impl RuleConfig {
         }
         let mut rules: Vec<Self> = Vec::new();
         for section in sections.iter().take(RULES_MAX) {
-            let rule = Self::read(section);
+            let rule = Self::read(section, groups, users);
             if !rule.name.is_empty() && rules.iter().any(|other| other.name == rule.name) {
                 section.error(format!("rule \"{}\" is defined twice", rule.name));
+            }
+            let mirrors = |rule: &Self| matches!(rule.action, RuleAction::Mirror(_));
+            if mirrors(&rule) && rules.iter().filter(|rule| mirrors(rule)).count() >= MIRRORS_MAX {
+                section.error(format!(
+                    "more than {MIRRORS_MAX} rules with `mirror`: each has threads and connections of its own"
+                ));
             }
             rules.push(rule);
         }
         rules
     }
 
-    fn read(section: &Section<'_>) -> Self {
+    fn read(section: &Section<'_>, groups: &[GroupConfig], users: &[UserConfig]) -> Self {
         if section.get("name").is_none() {
             section.missing("name", "a name, which refused clients are told");
         }
@@ -141,8 +168,14 @@ impl RuleConfig {
             schema: text(&part, "schema"),
             network: given(&part, "network").and_then(|field| field.parse(value::network)),
         };
-        let action = Self::read_action(section);
-        let is_harmless = matches!(action, RuleAction::Log | RuleAction::Allow);
+        let user = matches.user.as_deref();
+        let action = Self::read_action(section, |section| {
+            MirrorConfig::read(section, user, groups, users)
+        });
+        let is_harmless = matches!(
+            action,
+            RuleAction::Log | RuleAction::Allow | RuleAction::Mirror(_)
+        );
         if matches.is_everything() && !is_harmless {
             // An empty one is as none, which is hardly meant where nothing else is said.
             for name in ["digest", "regex"] {
@@ -156,81 +189,98 @@ impl RuleConfig {
         }
         Self {
             name: text(section, "name").unwrap_or_default(),
+            copies_to: action
+                .mirror()
+                .and_then(|_| text(section, "to"))
+                .unwrap_or_default(),
             matches,
             action,
             message: text(section, "message").unwrap_or_default(),
         }
     }
 
-    fn read_action(section: &Section<'_>) -> RuleAction {
-        let rate = to_u32(section.int("rate", 0..=100_000_000, 0));
-        let concurrency = to_u32(section.int("concurrency", 0..=1_000_000, 0));
-        let targets = [
-            ("", None),
-            ("primary", Some(RuleTarget::Primary)),
-            ("replica", Some(RuleTarget::Replica)),
-        ];
-        let target = section.choice("to", &targets, None);
-        let time = section.duration("timeout", Duration::ZERO..=DAY, Duration::ZERO);
-        let actions = [
-            ("reject", RuleAction::Reject),
-            (
-                "route",
-                RuleAction::Route(target.unwrap_or(RuleTarget::Primary)),
-            ),
-            ("timeout", RuleAction::Timeout(time)),
-            ("limit", RuleAction::Limit { rate, concurrency }),
-            ("log", RuleAction::Log),
-            ("allow", RuleAction::Allow),
+    fn read_action(
+        section: &Section<'_>,
+        mirror: impl FnOnce(&Section<'_>) -> Option<MirrorConfig>,
+    ) -> RuleAction {
+        let words = [
+            "reject", "route", "timeout", "limit", "mirror", "log", "allow",
         ];
         let Some(field) = section.get("action") else {
-            section.missing("action", "one of reject, route, timeout, limit, log, allow");
+            section.missing("action", &format!("one of {}", words.join(", ")));
             return RuleAction::Allow;
         };
-        if field.string() == Some("mirror") {
-            field.error(
-                "`mirror` is not known to this version: take the rule out, since a file with it would not do what it says",
-            );
-            return RuleAction::Allow;
-        }
-        let Some(action) = field.choice(&actions) else {
+        let Some(word) = field.choice(&words.map(|word| (word, word))) else {
             return RuleAction::Allow;
         };
-        match action {
-            RuleAction::Route(_) if target.is_none() => {
-                section.missing("to", "`primary` or `replica`");
-            }
-            RuleAction::Limit {
-                rate: 0,
-                concurrency: 0,
-            } => section.missing(
-                "rate",
-                "statements a second, or `concurrency`, statements at a time",
+        let (action, used): (_, &[&str]) = match word {
+            "reject" => (RuleAction::Reject, &[]),
+            "route" => (RuleAction::Route(read_target(section)), &["to"]),
+            "timeout" => (RuleAction::Timeout(read_time(section)), &["timeout"]),
+            "limit" => (read_limit(section), &["rate", "concurrency"]),
+            "mirror" => (
+                mirror(section).map_or(RuleAction::Log, RuleAction::Mirror),
+                &["to", "timeout", "concurrency", "sample", "writes"],
             ),
-            RuleAction::Timeout(_) if section.get("timeout").is_none() => section.missing(
-                "timeout",
-                "how long the statement may run, such as \"2s\"; \"0s\" for as long as it likes",
-            ),
-            _ => {}
-        }
-        for (name, is_used) in [
-            ("to", matches!(action, RuleAction::Route(_))),
-            ("timeout", matches!(action, RuleAction::Timeout(_))),
-            ("rate", matches!(action, RuleAction::Limit { .. })),
-            ("concurrency", matches!(action, RuleAction::Limit { .. })),
-        ] {
-            let is_given = match name {
-                "to" => target.is_some(),
-                "timeout" => !time.is_zero(),
-                "rate" => rate > 0,
-                _ => concurrency > 0,
-            };
-            if let Some(field) = section.get(name).filter(|_| is_given && !is_used) {
-                field.error(format!("has no effect with `{}`", action.as_str()));
+            "log" => (RuleAction::Log, &[]),
+            _ => (RuleAction::Allow, &[]),
+        };
+        for name in ["to", "timeout", "rate", "concurrency", "sample", "writes"] {
+            if !used.contains(&name)
+                && let Some(field) = section.get(name)
+                && !is_as_if_left_out(&field, name)
+            {
+                field.error(format!("has no effect with `{word}`"));
             }
         }
         action
     }
+}
+
+/// Whether the value is the one that a rule has without the key.
+fn is_as_if_left_out(field: &super::field::Field<'_>, name: &str) -> bool {
+    match name {
+        "to" => field.string() == Some(""),
+        "timeout" => field.duration(Duration::ZERO..=DAY) == Some(Duration::ZERO),
+        "sample" => field.int(0..=i64::MAX) == Some(100),
+        "writes" => field.bool() == Some(false),
+        _ => field.int(0..=i64::MAX) == Some(0),
+    }
+}
+
+fn read_target(section: &Section<'_>) -> RuleTarget {
+    let targets = [
+        ("", None),
+        ("primary", Some(RuleTarget::Primary)),
+        ("replica", Some(RuleTarget::Replica)),
+    ];
+    let target = section.choice("to", &targets, None);
+    target.unwrap_or_else(|| {
+        section.missing("to", "`primary` or `replica`");
+        RuleTarget::Primary
+    })
+}
+
+fn read_time(section: &Section<'_>) -> Duration {
+    if section.get("timeout").is_none() {
+        section.missing(
+            "timeout",
+            "how long the statement may run, such as \"2s\"; \"0s\" for as long as it likes",
+        );
+    }
+    section.duration("timeout", Duration::ZERO..=DAY, Duration::ZERO)
+}
+
+fn read_limit(section: &Section<'_>) -> RuleAction {
+    let rate = to_u32(section.int("rate", 0..=100_000_000, 0));
+    let concurrency = to_u32(section.int("concurrency", 0..=1_000_000, 0));
+    if rate == 0 && concurrency == 0 {
+        section.missing(
+            "rate",
+            "statements a second, or `concurrency`, statements at a time",
+        );
+    }
+    RuleAction::Limit { rate, concurrency }
 }
 
 /// A key whose value is not the empty text.

@@ -18,6 +18,7 @@ pub mod handover;
 pub mod http;
 mod key;
 mod load;
+pub mod mirrors;
 mod names;
 pub mod notices;
 pub mod notify;

@@ -7,7 +7,7 @@ pub(super) mod connection;
 mod definitions;
 pub(super) mod globals;
 mod heartbeat;
-mod link;
+pub(super) mod link;
 mod member;
 mod node;
 mod part;

@@ -144,8 +144,20 @@ impl Said {
         }
     }
 
+    /// The whole statement with the values of its parameters; nothing where not all of that is known.
+    #[must_use]
+    pub fn spelled(&self, dialect: &Dialect) -> Option<Vec<u8>> {
+        let (text, len) = self.text();
+        match self {
+            _ if text.len() < len => None,
+            Self::Text { text, .. } => Some(text.clone()),
+            Self::Execution { .. } => values::fill(self, dialect),
+        }
+    }
+
     /// About how many bytes it holds.
-    fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         match self {
             Self::Text { text, .. } => text.capacity(),
             Self::Execution { text, packet, .. } => text.capacity() + packet.capacity(),

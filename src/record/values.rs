@@ -17,7 +17,7 @@ pub(super) fn filled(said: &Said, dialect: &Dialect) -> Vec<u8> {
     }
 }
 
-fn fill(said: &Said, dialect: &Dialect) -> Option<Vec<u8>> {
+pub(super) fn fill(said: &Said, dialect: &Dialect) -> Option<Vec<u8>> {
     let Said::Execution {
         text,
         packet,

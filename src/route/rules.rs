@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::limit::Limiter;
 use super::{Reason, Role, Route, View, decide};
 use crate::config::{RuleAction, RuleConfig, RuleTarget, SafetyConfig};
+use crate::mirror::Mirror;
 use crate::sql::{self, Dialect, Hint, Kind, Statement, Traits};
 
 /// Bytes of a statement that expressions look at.
@@ -32,6 +33,8 @@ pub struct Rule {
     hits: Arc<AtomicU64>,
     /// For a rule that limits.
     pub limiter: Arc<Limiter>,
+    /// For a rule that copies.
+    pub mirror: Option<Arc<Mirror>>,
 }
 
 impl Rule {
@@ -176,7 +179,9 @@ impl Rules {
             .iter()
             .map(|rule| {
                 let known = before.and_then(|before| before.named(&rule.name));
+                let before = known.and_then(|known| known.mirror.as_ref());
                 Rule {
+                    mirror: Mirror::of(rule, before),
                     config: rule.clone(),
                     name: rule.name.as_str().into(),
                     hits: known.map_or_else(Arc::default, |known| known.hits.clone()),

@@ -161,6 +161,9 @@ impl Session {
         if self.minutes.is_some() {
             self.write_reply(cx, out);
         }
+        if self.attempt.copying.is_some() {
+            self.tell_copy(cx, out);
+        }
         let Some(reply) = &self.reply else {
             return;
         };

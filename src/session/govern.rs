@@ -85,6 +85,17 @@ impl Session {
             target: verdict.target(),
             is_allowed: verdict.allows(),
         };
+        if let Verdict::Rule(rule) = verdict
+            && let Some(mirror) = &rule.mirror
+        {
+            self.begin_copy(
+                cx,
+                mirror,
+                subject.text,
+                subject.statement,
+                subject.is_whole,
+            );
+        }
         self.attempt.bound = bound.binds().then(|| Box::new(bound));
         Ok(())
     }
@@ -150,6 +161,8 @@ impl Session {
     ) -> Result<(), Fault> {
         self.keep_execution(cx, &[], id);
         self.govern_execute(cx, id, out)?;
+        // The values of many rows make no text.
+        self.attempt.copying = None;
         let dialect = self.dialect();
         let text = self.statements.get_mut(id).and_then(|s| s.text.clone());
         let text = text.as_ref().map_or(&b""[..], |text| &text.sql);

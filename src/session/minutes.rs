@@ -1,9 +1,15 @@
 //! What goes to the logs of statements: what the client said is kept until the answer is over, and told then with what came of it.
 //! Nothing is kept where no log asks for it. Which log has which entry, and who writes it, is not known here.
 
+mod copying;
+
+use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use copying::Copying;
+
 use super::{Cx, Fault, Outcome, Outputs, Role, Session, What};
+use crate::mirror::{Copy, Mirror};
 use crate::record::{Place, Said, Statement};
 use crate::sql::{self, Kind, Reason, Traits};
 
@@ -16,6 +22,8 @@ pub enum Told {
     TurnedAway(u16),
     /// A statement is over.
     Statement(Box<Statement>),
+    /// A statement is over that a rule has copied.
+    Copy(Arc<Mirror>, Box<Copy>),
 }
 
 /// The command at the front, for as long as it is not over.
@@ -258,7 +266,7 @@ impl Session {
     }
 
     /// An execution of the statement with this number, and what the statement is.
-    fn said_by_execution(
+    pub(super) fn said_by_execution(
         &mut self,
         id: u32,
         mut packet: Vec<u8>,

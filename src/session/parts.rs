@@ -242,6 +242,8 @@ pub(super) struct Attempt {
     pub(super) why: Why,
     /// What rules and limits say of it.
     pub(super) governed: super::govern::Governed,
+    /// A rule has it copied.
+    pub(super) copying: Option<Box<super::minutes::Copying>>,
 
     /// What it may use. Few have limits, and every client has room for this.
     pub(super) bound: Option<Box<super::overrun::Bound>>,

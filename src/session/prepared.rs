@@ -190,6 +190,9 @@ impl Session {
         if let Err(fault) = self.govern_execute(cx, id, out) {
             return self.refuse_front(front, &fault, out);
         }
+        if self.attempt.copying.is_some() {
+            self.copy_execution(front.payload(), id);
+        }
         match self.execute_where(cx, id, &front, out) {
             Ok(true) if self.legs.is_some() => return front.total(),
             Ok(true) => {}

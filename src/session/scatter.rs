@@ -302,6 +302,7 @@ impl Session {
             self.attempt = Attempt {
                 governed: self.attempt.governed,
                 bound: self.attempt.bound.take(),
+                copying: self.attempt.copying.take(),
                 ..Attempt::default()
             };
         } else {

@@ -73,6 +73,10 @@ impl Worker {
                     self.pending.audit.push(Arc::new(entry));
                 }
                 Told::LoggedIn | Told::TurnedAway(_) => {}
+                Told::Copy(mirror, mut copy) => {
+                    copy.took = self.moment.saturating_sub(copy.since);
+                    mirror.put(copy);
+                }
                 Told::Statement(mut statement) => {
                     statement.took = self.moment.saturating_sub(statement.since);
                     let failed = statement.error != 0 || statement.is_aborted;

@@ -222,6 +222,13 @@ fn rules_and_sharded_tables() {
             "not here",
             "0",
             "NULL",
+            "NULL",
+            "NULL",
+            "NULL",
+            "NULL",
+            "NULL",
+            "NULL",
+            "NULL",
             "NULL"
         ]]
     );

@@ -1,10 +1,11 @@
 //! Rules and `[safety]`: what is refused is not run, what is refused at load changes nothing, and what operators are shown of it. Limits
-//! are in `limits`.
+//! are in `limits`, copies in `mirror`.
 
 mod bounds;
 #[path = "../common/mod.rs"]
 mod common;
 mod limits;
+mod mirror;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

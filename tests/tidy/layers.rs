@@ -14,18 +14,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["auth"]),
     ("metrics", &[]),
     ("record", &["wire", "sql", "config"]),
+    ("mirror", &["wire", "sql", "config", "record"]),
     ("import", &["auth", "config"]),
     // Pure decisions. What a server said about itself (its capabilities, whose grammar it has) is kept by `pool`.
     ("pool", &["wire", "sql", "config"]),
     ("shard", &["sql", "wire", "config"]),
-    ("route", &["sql", "config", "shard", "pool"]),
+    ("route", &["sql", "config", "mirror", "shard", "pool"]),
     ("snapshot", &["wire", "sql", "auth", "config", "shard", "route", "pool"]),
-    ("session", &["wire", "sql", "auth", "config", "record", "shard", "route", "pool", "snapshot"]),
+    ("session", &["wire", "sql", "auth", "config", "record", "mirror", "shard", "route", "pool", "snapshot"]),
     ("admin", &["wire", "auth", "config"]),
     // The shell of the data plane.
-    ("worker", &["wire", "sql", "auth", "config", "metrics", "record", "import", "pool", "shard", "route", "snapshot", "session"]),
+    ("worker", &["wire", "sql", "auth", "config", "metrics", "record", "mirror", "import", "pool", "shard", "route", "snapshot", "session"]),
     // The control plane.
-    ("control", &["wire", "sql", "auth", "config", "metrics", "record", "import", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
+    ("control", &["wire", "sql", "auth", "config", "metrics", "record", "mirror", "import", "pool", "shard", "route", "snapshot", "session", "worker", "admin"]),
     // Bodies of the fuzz targets.
     ("fuzzing", &["wire", "sql", "auth", "config", "pool", "shard", "snapshot", "session"]),
     // Assembly.
@@ -37,8 +38,8 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Rooms that decide or describe, and do nothing.
 const PURE: &[&str] = &[
-    "wire", "sql", "auth", "config", "metrics", "record", "import", "pool", "shard", "route",
-    "session", "snapshot", "admin",
+    "wire", "sql", "auth", "config", "metrics", "record", "mirror", "import", "pool", "shard",
+    "route", "session", "snapshot", "admin",
 ];
 
 /// What a pure room must not name: a path is banned with everything below it.

@@ -174,7 +174,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("[[rules]]\nmatch = { kind = \"reads\" }\naction = \"deny\"", &[
         "1: rules[0].name: missing: a name, which refused clients are told",
         "2: rules[0].match.kind: `reads` is not one of \"\", \"read\", \"write\"; did you mean \"read\"?",
-        "3: rules[0].action: `deny` is not one of \"reject\", \"route\", \"timeout\", \"limit\", \"log\", \"allow\"",
+        "3: rules[0].action: `deny` is not one of \"reject\", \"route\", \"timeout\", \"limit\", \"mirror\", \"log\", \"allow\"",
     ]),
     // B261, B265: the rule's number is told.
     ("[[rules]]\nname = \"a\"\naction = \"allow\"\n[[rules]]\nname = \"b\"\naction = \"reject\"\nmatch = { digest = \"0xZZ\" }\n[[rules]]\nname = \"b\"\naction = \"reject\"\nmatch = { digest = \"\" }\n[[rules]]\nname = \"c\"\naction = \"reject\"\nmatch = { regex = '(a)\\9' }\nreplace = \"\"", &[
@@ -182,14 +182,25 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "8: rules[2]: rule \"b\" is defined twice",
         "11: rules[2].match.digest: empty, and the rule has no other condition: it would be about every statement; leave `match` out if that is meant",
         "15: rules[3].match.regex: `(a)\\9` cannot be used as a regular expression: backreferences are not supported",
-        "16: rules[3].replace: unknown key; `rules` has name, match, action, message, to, rate, concurrency, timeout",
+        "16: rules[3].replace: unknown key; `rules` has name, match, action, message, to, rate, concurrency, timeout, sample, writes",
     ]),
-    ("[[rules]]\nname = \"a\"\naction = \"route\"\n[[rules]]\nname = \"b\"\naction = \"limit\"\nto = \"primary\"\n[[rules]]\nname = \"c\"\naction = \"mirror\"\nrate = 5\n[[rules]]\nname = \"d\"\naction = \"timeout\"\n[[rules]]\nname = \"e\"\naction = \"timeout\"\ntimeout = \"0s\"", &[
+    ("[[rules]]\nname = \"a\"\naction = \"route\"\n[[rules]]\nname = \"b\"\naction = \"limit\"\nto = \"primary\"\n[[rules]]\nname = \"c\"\naction = \"mirror\"\nrate = 5\nwrites = true\nconcurrency = 2\n[[rules]]\nname = \"d\"\naction = \"timeout\"\n[[rules]]\nname = \"e\"\naction = \"timeout\"\ntimeout = \"0s\"", &[
         "1: rules[0].to: missing: `primary` or `replica`",
         "4: rules[1].rate: missing: statements a second, or `concurrency`, statements at a time",
         "7: rules[1].to: has no effect with `limit`",
-        "10: rules[2].action: `mirror` is not known to this version: take the rule out, since a file with it would not do what it says",
-        "12: rules[3].timeout: missing: how long the statement may run, such as \"2s\"; \"0s\" for as long as it likes",
+        "8: rules[2].to: missing: the group that copies go to",
+        "11: rules[2].rate: has no effect with `mirror`",
+        "13: rules[2].concurrency: with `writes` copies run one after the other, in the order in which the statements did: leave it out",
+        "14: rules[3].timeout: missing: how long the statement may run, such as \"2s\"; \"0s\" for as long as it likes",
+    ]),
+    ("[[groups]]\nname = \"main\"\nprimary = \"m\"\n[[groups]]\nname = \"next\"\nprimary = \"n\"\nschemas = { a = \"b\" }\n[[users]]\nname = \"u\"\npassword = \"x\"\ngroup = \"main\"\n[[rules]]\nname = \"a\"\naction = \"mirror\"\nto = \"nowhere\"\nsample = 0\n[[rules]]\nname = \"b\"\naction = \"mirror\"\nto = \"main\"\nconcurrency = 65\n[[rules]]\nname = \"c\"\naction = \"mirror\"\nto = \"next\"\n[[rules]]\nname = \"d\"\naction = \"log\"\nsample = 5\nwrites = true", &[
+        "15: rules[0].to: `nowhere` is not one of the groups: \"main\", \"next\"",
+        "16: rules[0].sample: 0 is out of range: 1 to 100",
+        "20: rules[1].to: the statements run in group \"main\" already: copies go to another one",
+        "21: rules[1].concurrency: 65 is out of range: 0 to 64",
+        "25: rules[2].to: group \"next\" has other names for schemas (`schemas`), and copies are not rewritten",
+        "29: rules[3].sample: has no effect with `log`",
+        "30: rules[3].writes: has no effect with `log`",
     ]),
     ("[safety]\nrequire_where = 1", &["2: safety.require_where: expected true or false, found a whole number"]),
     ("[log]\nlevel = \"warning\"", &["2: log.level: `warning` is not one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\""]),

@@ -1,10 +1,13 @@
 //! Tables of what is: servers, connections to them, accounts, networks, rules.
 
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::admin::{Table, timestamp};
-use crate::config::{Bound, Broadcast, Hash, HostAddress, KeyType, RuleAction, RuleTarget};
+use crate::config::{
+    Bound, Broadcast, Hash, HostAddress, KeyType, RuleAction, RuleConfig, RuleTarget,
+};
 use crate::control::Events;
+use crate::mirror::Figures;
 use crate::pool::HostId;
 use crate::worker::{Counts, Live, Shared};
 
@@ -213,8 +216,25 @@ pub(super) fn accounts(live: &Live) -> Table {
 /// `SHOW RULES`.
 pub(super) fn rules(live: &Live) -> Table {
     let mut table = Table::new([
-        "rule", "user", "digest", "regex", "kind", "schema", "network", "action", "message",
-        "hits#", "running#", "limited#",
+        "rule",
+        "user",
+        "digest",
+        "regex",
+        "kind",
+        "schema",
+        "network",
+        "action",
+        "message",
+        "hits#",
+        "running#",
+        "limited#",
+        "copies#",
+        "differing#",
+        "failed#",
+        "dropped#",
+        "skipped#",
+        "client_ms",
+        "copy_ms",
     ]);
     for rule in &live.snapshot.config.rules {
         let matches = &rule.matches;
@@ -225,6 +245,9 @@ pub(super) fn rules(live: &Live) -> Table {
         // Not of one whose action this version does not act on.
         let counted = rules.and_then(|rules| rules.named(&rule.name));
         let limits = matches!(rule.action, RuleAction::Limit { .. });
+        let copied = counted.and_then(|rule| rule.mirror.as_ref());
+        let copied = copied.map(|mirror| mirror.figures());
+        let of_copies = |count: fn(&Figures) -> u64| copied.as_ref().map(|f| count(f).to_string());
         table.push_row(vec![
             Some(rule.name.clone()),
             matches.user.clone(),
@@ -236,7 +259,7 @@ pub(super) fn rules(live: &Live) -> Table {
             kind.map(str::to_owned),
             matches.schema.clone(),
             matches.network.as_ref().map(network_text),
-            Some(action(rule.action)),
+            Some(action(rule)),
             Some(rule.message.clone()),
             counted.map(|rule| rule.hits().to_string()),
             counted
@@ -245,18 +268,39 @@ pub(super) fn rules(live: &Live) -> Table {
             counted
                 .filter(|_| limits)
                 .map(|rule| rule.limiter.refused().to_string()),
+            of_copies(|figures| figures.same + figures.differs),
+            of_copies(|figures| figures.differs),
+            of_copies(|figures| figures.failed),
+            of_copies(|figures| figures.dropped),
+            of_copies(|figures| figures.skipped),
+            copied.as_ref().map(|f| average(f, f.client_time)),
+            copied.as_ref().map(|f| average(f, f.copy_time)),
         ]);
     }
     table
 }
 
-fn action(action: RuleAction) -> String {
-    let word = action.as_str();
-    match action {
+/// Milliseconds for each copy that has run.
+fn average(figures: &Figures, time: Duration) -> String {
+    let count = (figures.same + figures.differs).max(1);
+    let micros = time.as_micros() / u128::from(count);
+    format!("{}.{:03}", micros / 1000, micros % 1000)
+}
+
+fn action(rule: &RuleConfig) -> String {
+    let word = rule.action.as_str();
+    match rule.action {
         RuleAction::Route(RuleTarget::Primary) => format!("{word} to primary"),
         RuleAction::Route(RuleTarget::Replica) => format!("{word} to replica"),
         RuleAction::Limit { rate, concurrency } => {
             format!("{word} rate {rate} concurrency {concurrency}")
+        }
+        RuleAction::Mirror(mirror) => {
+            let writes = if mirror.writes { " with writes" } else { "" };
+            format!(
+                "{word} {} of 100 to {}{writes}",
+                mirror.sample, rule.copies_to
+            )
         }
         _ => word.to_owned(),
     }

@@ -103,6 +103,7 @@ impl Pages {
             clients_max: snapshot.config.server.max_connections,
             backends,
             accounts: self.read_accounts(&live),
+            mirrored: read_mirrored(&live),
             ..self.read_work()
         }
     }
@@ -284,6 +285,24 @@ fn escape(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// What became of the copies that rules have made.
+fn read_mirrored(live: &Live) -> Vec<(String, [(&'static str, u64); 5])> {
+    let rules = live.snapshot.rules.iter().flat_map(|rules| rules.iter());
+    let mirrors = rules.filter_map(|rule| rule.mirror.as_ref());
+    let read = mirrors.map(|mirror| {
+        let figures = mirror.figures();
+        let counts = [
+            ("same", figures.same),
+            ("differs", figures.differs),
+            ("failed", figures.failed),
+            ("dropped", figures.dropped),
+            ("skipped", figures.skipped),
+        ];
+        (mirror.rule.to_string(), counts)
+    });
+    read.collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::node::Held;
 use super::{heartbeat, part, replication};
 use crate::config::{BackendTlsMode, HostAddress, MonitorConfig};
 use crate::pool::{Beat, Replication, ServerFacts, Sight};
-use crate::session::{Credentials, Failure, Step, TlsWish, Upstream, Wish};
+use crate::session::{Credentials, Failure, Ready, Step, TlsWish, Upstream, Wish};
 use crate::wire::{Capabilities, ColumnDef, Command, ErrPacket, PacketWriter, Reader, TextRow};
 use crate::worker::tls::BackendTls;
 
@@ -19,13 +19,13 @@ const COLUMNS_MAX: u64 = 500;
 const ROWS_MAX: usize = 256;
 
 /// Where and how to connect.
-pub(super) struct Target<'a> {
-    pub(super) address: &'a HostAddress,
+pub(in crate::control) struct Target<'a> {
+    pub(in crate::control) address: &'a HostAddress,
     /// What its name was resolved to; not looked at for other addresses.
-    pub(super) resolved: &'a [SocketAddr],
-    pub(super) tls_mode: BackendTlsMode,
-    pub(super) tls: Option<&'a BackendTls>,
-    pub(super) monitor: &'a MonitorConfig,
+    pub(in crate::control) resolved: &'a [SocketAddr],
+    pub(in crate::control) tls_mode: BackendTlsMode,
+    pub(in crate::control) tls: Option<&'a BackendTls>,
+    pub(in crate::control) monitor: &'a MonitorConfig,
 }
 
 /// A connection by the monitor's account.
@@ -101,60 +101,21 @@ impl Connection {
     }
 
     fn open_by(target: &Target<'_>, attempt: usize, deadline: Instant) -> Result<Self, Fault> {
-        let (stream, peer) = match target.address {
-            HostAddress::Unix(path) => (link::unix(path, deadline)?, None),
-            HostAddress::Ip(address) => connect(&[*address], deadline)?,
-            HostAddress::Name(..) => connect(target.resolved, deadline)?,
-        };
-        let tls = match target.tls_mode {
-            BackendTlsMode::Off => TlsWish::No,
-            BackendTlsMode::Preferred => TlsWish::IfOffered,
-            BackendTlsMode::Required
-            | BackendTlsMode::VerifyCa
-            | BackendTlsMode::VerifyIdentity => TlsWish::Required,
-        };
-        let wish = Wish::bare(tls, stream.is_local());
         let credentials = Credentials {
             user: target.monitor.user.clone().into_bytes(),
             passwords: target.monitor.passwords.clone().into(),
         };
-        let mut upstream = Upstream::new(wish, credentials, attempt);
-        let mut link = Link::new(stream);
-        loop {
-            let (consumed, step) = upstream.handle(&link.received);
-            link.received.drain(..consumed);
-            match step {
-                Step::Wait if consumed == 0 => link.receive(deadline)?,
-                Step::Wait => {}
-                Step::Send(packets) => link.send(&packets, deadline)?,
-                Step::SendThenTls(packets) => {
-                    link.send(&packets, deadline)?;
-                    start_tls(target, &mut link, deadline)?;
-                    if let Step::Send(packets) = upstream.tls_ready() {
-                        link.send(&packets, deadline)?;
-                    }
-                }
-                Step::Ready(ready) => {
-                    return Ok(Self {
-                        link,
-                        facts: ready.facts,
-                        peer,
-                        is_spent: false,
-                        is_known: false,
-                        is_group_hidden: false,
-                        is_zone_set: false,
-                        node: None,
-                    });
-                }
-                Step::Failed(Failure::Refused { code, message, .. }) => {
-                    return Err(Fault::Refused { code, message });
-                }
-                Step::Failed(Failure::Unreachable(why)) => return Err(Fault::Down(why)),
-                Step::Failed(Failure::NoHost | Failure::Incompatible | Failure::Exhausted(_)) => {
-                    return Err(Fault::Down("it cannot be used".to_owned()));
-                }
-            }
-        }
+        let (link, peer, ready) = enter(target, Wish::bare, credentials, attempt, deadline)?;
+        Ok(Self {
+            link,
+            facts: ready.facts,
+            peer,
+            is_spent: false,
+            is_known: false,
+            is_group_hidden: false,
+            is_zone_set: false,
+            node: None,
+        })
     }
 
     /// Asks what a check wants to know. That it answers is the better part of it.
@@ -296,6 +257,55 @@ impl Connection {
                 .map(|cell| cell.map(|cell| cell.map(<[u8]>::to_vec)))
                 .collect();
             rows.push(row.map_err(|error| error.to_string())?);
+        }
+    }
+}
+
+/// Connects and logs in by one of the passwords; gives the connection, where it leads, and what the server said.
+pub(in crate::control) fn enter(
+    target: &Target<'_>,
+    wish: impl FnOnce(TlsWish, bool) -> Wish,
+    credentials: Credentials,
+    attempt: usize,
+    deadline: Instant,
+) -> Result<(Link, Option<SocketAddr>, Box<Ready>), Fault> {
+    let (stream, peer) = match target.address {
+        HostAddress::Unix(path) => (link::unix(path, deadline)?, None),
+        HostAddress::Ip(address) => connect(&[*address], deadline)?,
+        HostAddress::Name(..) => connect(target.resolved, deadline)?,
+    };
+    let tls = match target.tls_mode {
+        BackendTlsMode::Off => TlsWish::No,
+        BackendTlsMode::Preferred => TlsWish::IfOffered,
+        BackendTlsMode::Required | BackendTlsMode::VerifyCa | BackendTlsMode::VerifyIdentity => {
+            TlsWish::Required
+        }
+    };
+    let wish = wish(tls, stream.is_local());
+    let mut upstream = Upstream::new(wish, credentials, attempt);
+    let mut link = Link::new(stream);
+    loop {
+        let (consumed, step) = upstream.handle(&link.received);
+        link.received.drain(..consumed);
+        match step {
+            Step::Wait if consumed == 0 => link.receive(deadline)?,
+            Step::Wait => {}
+            Step::Send(packets) => link.send(&packets, deadline)?,
+            Step::SendThenTls(packets) => {
+                link.send(&packets, deadline)?;
+                start_tls(target, &mut link, deadline)?;
+                if let Step::Send(packets) = upstream.tls_ready() {
+                    link.send(&packets, deadline)?;
+                }
+            }
+            Step::Ready(ready) => return Ok((link, peer, ready)),
+            Step::Failed(Failure::Refused { code, message, .. }) => {
+                return Err(Fault::Refused { code, message });
+            }
+            Step::Failed(Failure::Unreachable(why)) => return Err(Fault::Down(why)),
+            Step::Failed(Failure::NoHost | Failure::Incompatible | Failure::Exhausted(_)) => {
+                return Err(Fault::Down("it cannot be used".to_owned()));
+            }
         }
     }
 }

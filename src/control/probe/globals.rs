@@ -350,6 +350,18 @@ pub(in crate::control) fn connect(
     host: HostId,
     deadline: Instant,
 ) -> Result<Connection, Fault> {
+    at(live, place, host, |target| {
+        Connection::open(target, deadline)
+    })
+}
+
+/// Where a host is, and how it is connected to.
+pub(in crate::control) fn at<T>(
+    live: &Live,
+    place: usize,
+    host: HostId,
+    connect: impl FnOnce(&Target<'_>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
     let (Some(group), Some(entry)) = (
         live.snapshot.groups.get(place),
         live.snapshot.hosts.get(host.index()),
@@ -368,5 +380,5 @@ pub(in crate::control) fn connect(
         tls: live.tls.backends.get(place).and_then(Option::as_ref),
         monitor: &live.snapshot.config.monitor,
     };
-    Connection::open(&target, deadline)
+    connect(&target)
 }

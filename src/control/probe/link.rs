@@ -106,10 +106,10 @@ impl Write for Stream {
 }
 
 /// A stream with its TLS and the bytes not looked at yet.
-pub(super) struct Link {
+pub(in crate::control) struct Link {
     stream: Stream,
     tls: Option<TlsSession>,
-    pub(super) received: Vec<u8>,
+    pub(in crate::control) received: Vec<u8>,
 }
 
 impl Link {
@@ -134,7 +134,7 @@ impl Link {
         Ok(())
     }
 
-    pub(super) fn send(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    pub(in crate::control) fn send(&mut self, bytes: &[u8], deadline: Instant) -> io::Result<()> {
         self.stream.set_deadline(deadline)?;
         match &mut self.tls {
             None => self.stream.write_all(bytes).map_err(in_time),
@@ -149,7 +149,7 @@ impl Link {
         }
     }
 
-    pub(super) fn receive(&mut self, deadline: Instant) -> io::Result<()> {
+    pub(in crate::control) fn receive(&mut self, deadline: Instant) -> io::Result<()> {
         if self.received.len() > RECEIVED_MAX {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,
