@@ -187,11 +187,11 @@ impl Atlas {
 
     /// Waits until the log has `text`.
     pub fn wait_log(&self, text: &str) {
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + Duration::from_secs(30);
         while !self.log().contains(text) {
             assert!(
                 Instant::now() < end,
-                "not in the log within 10 s: {text}\n{}",
+                "not in the log within 30 s: {text}\n{}",
                 self.log()
             );
             std::thread::sleep(Duration::from_millis(10));

@@ -25,6 +25,8 @@ fn rows_of_all_shards_follow_each_other() {
                 ));
             }
         }
+        // Other sessions may read them from a replica.
+        bed.wait_replicas();
         for login in Login::plain().shapes(bed.kind) {
             let login = login.schema(&stage.schema);
             let mut client = Wire::connect(stage.atlas.address(), &login);

@@ -55,6 +55,12 @@ impl<'s, 'b> Held<'s, 'b> {
         eventually("the second group waits for the row", || {
             waits(bed, Node::Second, "INSERT INTO")
         });
+        // A lock that came before it would hold the work itself and not what follows.
+        eventually("the first group has done its part", || {
+            let sql =
+                "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_rows_modified = 1";
+            bed.root(Node::Primary).query(sql).cell() == "1"
+        });
         let mut held = Self {
             stage,
             client: Some(client),
