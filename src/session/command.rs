@@ -71,10 +71,25 @@ impl Session {
         front: Front<'_>,
         out: &mut Outputs,
     ) -> usize {
-        let total = front.total();
         match command {
             Command::Query => self.query(cx, front, out),
             Command::StmtExecute => self.execute(cx, front, out),
+            _ => self.on_other_command(cx, command, front, out),
+        }
+    }
+
+    /// Those that are no statement to run: out of the way of those that are, so that these find their code close together.
+    #[inline(never)]
+    fn on_other_command(
+        &mut self,
+        cx: &mut Cx<'_>,
+        command: Command,
+        front: Front<'_>,
+        out: &mut Outputs,
+    ) -> usize {
+        let total = front.total();
+        match command {
+            Command::Query | Command::StmtExecute => total,
             Command::StmtPrepare => self.prepare(cx, front, out),
             Command::StmtSendLongData => self.long_data(cx, front, out),
             Command::StmtClose => self.close_statement(cx, &front, out),
@@ -202,14 +217,31 @@ impl Session {
             let departure = self.plain_departure(cx, route, 4 + at);
             return self.depart(cx, &front, departure, out);
         }
+        match self.query_with_care(cx, &front, (at, sql), statement, out) {
+            Ok(consumed) => consumed,
+            Err(fault) => self.refuse_front(front, &fault, out),
+        }
+    }
+
+    /// As [`Self::query`], for what is more than a plain read of its group's one home.
+    #[inline(never)]
+    fn query_with_care(
+        &mut self,
+        cx: &mut Cx<'_>,
+        front: &Front<'_>,
+        (at, sql): (usize, &[u8]),
+        statement: sql::Statement<'_>,
+        out: &mut Outputs,
+    ) -> Result<usize, Fault> {
+        let dialect = self.dialect();
         match statement.kind {
             Kind::ExplainRoute => {
                 self.explain_route(cx, sql, out);
-                return front.total();
+                return Ok(front.total());
             }
             Kind::ShowLastRoute => {
                 self.show_last_route(out);
-                return front.total();
+                return Ok(front.total());
             }
             Kind::Kill => {
                 if let Some(kill) = sql::kill_target(sql, &dialect)
@@ -217,56 +249,41 @@ impl Session {
                     && super::local::is_client_id(id)
                 {
                     self.kill(id, kill.query, out);
-                    return front.total();
+                    return Ok(front.total());
                 }
             }
             _ => {}
         }
         let subject = Subject::new(sql, &statement, true);
-        if let Err(fault) = self.govern(cx, subject, out) {
-            return self.refuse_front(front, &fault, out);
-        }
+        self.govern(cx, subject, out)?;
         let target = self.rule_target();
         let statement = route::hinted(statement, target);
-        let leg = match self.leg(cx, sql, &statement) {
-            Ok(leg) => leg,
-            Err(fault) => return self.refuse_front(front, &fault, out),
-        };
+        let leg = self.leg(cx, sql, &statement)?;
         if self.is_in_pieces() {
-            let total = front.total();
-            return match self.piece(cx, sql, &statement, out) {
-                Ok(true) => total,
-                Ok(false) => 0,
-                Err(fault) => self.refuse_front(front, &fault, out),
-            };
+            let is_taken = self.piece(cx, sql, &statement, out)?;
+            return Ok(if is_taken { front.total() } else { 0 });
         }
-        match self.go_where(cx, leg.as_ref(), sql, &statement, out) {
-            Ok(true) => {}
-            Ok(false) => return 0,
-            Err(fault) => return self.refuse_front(front, &fault, out),
+        if !self.go_where(cx, leg.as_ref(), sql, &statement, out)? {
+            return Ok(0);
         }
         let dresses = self.dress_for(cx, leg.as_ref(), statement.kind, statement.traits);
         let spliced = leg.and_then(|leg| leg.text);
         let sql = spliced.as_deref().unwrap_or(sql);
         let mut route = route::redirect(self.decide(cx, sql, &statement), target);
-        let settled = self
-            .check_hint(cx, &statement)
-            .and_then(|()| self.settle(cx, &mut route, statement.kind, statement.traits));
-        if let Err(fault) = settled {
-            return self.refuse_front(front, &fault, out);
-        }
+        self.check_hint(cx, &statement)?;
+        self.settle(cx, &mut route, statement.kind, statement.traits)?;
         if !self.sees_writes(cx, route, statement.hint == Some(Hint::Replica), out) {
-            return 0;
+            return Ok(0);
         }
         let text = match self.answer_questions(cx, &mut route, sql, &statement, out) {
             AreaStep::Forward => spliced.clone(),
             AreaStep::Text(text) => Some(text),
-            AreaStep::Waits => return 0,
+            AreaStep::Waits => return Ok(0),
             AreaStep::Done => {
                 self.attempt = super::Attempt::default();
-                return front.total();
+                return Ok(front.total());
             }
-            AreaStep::Refuse(fault) => return self.refuse_front(front, &fault, out),
+            AreaStep::Refuse(fault) => return Err(fault),
         };
         let is_read = route.role == Role::Replica;
         self.last_route = Some((route.role, route.reason));
@@ -300,10 +317,10 @@ impl Session {
             names: None,
             dresses,
         };
-        match text {
-            None => self.depart(cx, &front, departure, out),
-            Some(text) => self.depart_with(cx, &front, departure, &text, out),
-        }
+        Ok(match text {
+            None => self.depart(cx, front, departure, out),
+            Some(text) => self.depart_with(cx, front, departure, &text, out),
+        })
     }
 
     /// Sends another text in place of the client's.

@@ -90,6 +90,7 @@ impl Session {
     }
 
     /// Looks at one packet of the log-in; gives the bytes consumed.
+    #[inline(never)]
     pub(super) fn on_login(&mut self, cx: &mut Cx<'_>, input: &[u8], out: &mut Outputs) -> usize {
         if matches!(&self.phase, Phase::Login(login) if matches!(login.stage, Stage::Proxy)) {
             return self.proxy_header(cx, input, out);

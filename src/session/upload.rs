@@ -35,6 +35,7 @@ impl Session {
     }
 
     /// Forwards what there is of a long command or of a file; gives the number of bytes dealt with. With its end the server's time begins.
+    #[inline(never)]
     pub(super) fn upload_on(
         &mut self,
         cx: &Cx<'_>,

@@ -54,7 +54,15 @@ pub(super) enum Deferred {
 
 impl Worker {
     /// Tells all of it, and what comes up by that.
+    #[inline]
     pub(super) fn settle_deferred(&mut self) {
+        if !self.deferred.is_empty() {
+            self.settle_all();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_all(&mut self) {
         while let Some(deferred) = self.deferred.pop_front() {
             match deferred {
                 Deferred::OpenFailed {

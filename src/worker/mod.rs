@@ -344,6 +344,7 @@ impl Worker {
         self.settle_deferred();
     }
 
+    #[inline(never)]
     fn read_mailbox(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
             // Whoever sent it may go by what is in force since just now.
@@ -388,58 +389,63 @@ impl Worker {
 
     fn fire(&mut self, now: Instant) {
         while let Some(timer) = self.timers.due(now) {
-            match timer {
-                Timer::Login(key) => {
-                    if self
-                        .clients
-                        .get(key)
-                        .is_some_and(|client| client.session.awaits_log_in())
-                    {
-                        log::debug!("a client did not log in in time and is dropped");
-                        self.drop_client(key);
-                    }
-                }
-                Timer::Denial(key) => self.tell_denial(key),
-                Timer::Linger(key) => {
-                    if self
-                        .clients
-                        .get(key)
-                        .is_some_and(|client| client.session.is_closed())
-                    {
-                        self.drop_client(key);
-                    }
-                }
-                Timer::Connect(key) => self.connect_timed_out(key),
-                Timer::Leave(key) => self.leave_timed_out(key),
-                Timer::Reopen(client, is_replica) => {
-                    let role = if is_replica {
-                        Role::Replica
-                    } else {
-                        Role::Primary
-                    };
-                    self.reopen(client, role);
-                }
-                Timer::Acquire(client, is_replica, ticket, host) => {
-                    let role = if is_replica {
-                        Role::Replica
-                    } else {
-                        Role::Primary
-                    };
-                    self.acquire_timed_out(client, role, ticket, host);
-                }
-                Timer::Grant(host) => self.grant_due(host),
-                Timer::Sweep => {
-                    self.sweep();
-                    // A word of it may have been lost.
-                    self.hear_stalled();
-                    self.end_rests();
-                    self.timers.add(now + SWEEP, Timer::Sweep);
-                }
-                Timer::Accept(place) => self.accept_again(place),
-                Timer::Statement(key) => self.statement_alarm(key, now),
-                Timer::Drain => self.drain_tick(),
-            }
+            self.fired(timer, now);
             self.settle_deferred();
+        }
+    }
+
+    #[inline(never)]
+    fn fired(&mut self, timer: Timer, now: Instant) {
+        match timer {
+            Timer::Login(key) => {
+                if self
+                    .clients
+                    .get(key)
+                    .is_some_and(|client| client.session.awaits_log_in())
+                {
+                    log::debug!("a client did not log in in time and is dropped");
+                    self.drop_client(key);
+                }
+            }
+            Timer::Denial(key) => self.tell_denial(key),
+            Timer::Linger(key) => {
+                if self
+                    .clients
+                    .get(key)
+                    .is_some_and(|client| client.session.is_closed())
+                {
+                    self.drop_client(key);
+                }
+            }
+            Timer::Connect(key) => self.connect_timed_out(key),
+            Timer::Leave(key) => self.leave_timed_out(key),
+            Timer::Reopen(client, is_replica) => {
+                let role = if is_replica {
+                    Role::Replica
+                } else {
+                    Role::Primary
+                };
+                self.reopen(client, role);
+            }
+            Timer::Acquire(client, is_replica, ticket, host) => {
+                let role = if is_replica {
+                    Role::Replica
+                } else {
+                    Role::Primary
+                };
+                self.acquire_timed_out(client, role, ticket, host);
+            }
+            Timer::Grant(host) => self.grant_due(host),
+            Timer::Sweep => {
+                self.sweep();
+                // A word of it may have been lost.
+                self.hear_stalled();
+                self.end_rests();
+                self.timers.add(now + SWEEP, Timer::Sweep);
+            }
+            Timer::Accept(place) => self.accept_again(place),
+            Timer::Statement(key) => self.statement_alarm(key, now),
+            Timer::Drain => self.drain_tick(),
         }
     }
 }

@@ -87,77 +87,8 @@ impl Worker {
                     }
                 }
                 Output::Consume(n) => consumed += n,
-                Output::Open { role, avoid } => self.open(key, role, avoid),
                 Output::Release { role, known } => self.take_back(key, role, known),
-                Output::OnCall { role } => self.note_on_call(key, role),
-                Output::CloseBackend { role, parting } => {
-                    self.close_backend_of(key, role, parting);
-                }
-                Output::StartTls => self.start_client_tls(key, &mut consumed),
-                Output::Denied => self.put_denial_off(key),
-                Output::LoggedIn(account) => {
-                    log::trace!("a client logged in as account {account}");
-                }
-                Output::DefaultsChanged { role } => self.retire_connections(key, role),
-                Output::Unseen => {
-                    log::info!(
-                        "client {} keeps its server connection: a routine or trigger changed session state that only it has",
-                        self.clients
-                            .get(key)
-                            .map_or(0, |client| client.session.id())
-                    );
-                }
-                Output::Note(line) => self.note(&line),
-                Output::Cut { role } => {
-                    let host = self
-                        .backend_of(key, role)
-                        .and_then(|key| self.backends.get(key));
-                    let host = host.map(|backend| backend.host);
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.cut_at = host;
-                    }
-                }
-                Output::PrimaryIsReadOnly => self.doubt_primary(key),
-                Output::BeginLeg { leg, range } => {
-                    let bytes = outputs.arena.get(range).unwrap_or_default();
-                    self.begin_leg(key, leg, bytes);
-                }
-                Output::TellLeg { leg, range } => {
-                    let bytes = outputs.arena.get(range).unwrap_or_default();
-                    self.tell_leg(key, leg, bytes);
-                }
-                Output::Across(xid, turn) => self.note_turn(key, xid, turn),
-                Output::EndLeg(leg) => {
-                    let client = self.clients.get_mut(key);
-                    if let Some(leg) = client.and_then(|client| client.forget_leg(leg)) {
-                        self.deferred.push_back(Deferred::EndLeg { leg });
-                    }
-                }
-                Output::EndLegs => {
-                    let legs = self.clients.get_mut(key).map(Client::take_legs);
-                    for leg in legs.into_iter().flatten() {
-                        self.learn_from(key, leg);
-                        self.deferred.push_back(Deferred::EndLeg { leg });
-                    }
-                }
-                Output::CloseClient => {
-                    // The turn that follows sees that the session is over.
-                    if let Some(client) = self.clients.get_mut(key)
-                        && is_told
-                        && client.farewell == Farewell::None
-                    {
-                        client.farewell = Farewell::Due;
-                    }
-                }
-                Output::Kill { id, query_only } => self.kill(key, id, query_only),
-                Output::Alarm(at) => self.set_alarm(key, at),
-                Output::Interrupt { role, thread_id } => self.interrupt(key, role, thread_id),
-                Output::CallOff { role } => self.call_off(key, role),
-                Output::Spare { role } => self.spare(key, role),
-                Output::InterruptLegs => {
-                    let legs = self.clients.get(key).map_or_else(Vec::new, Client::legs);
-                    self.kill_legs(&legs);
-                }
+                other => self.carry_out(key, other, &outputs.arena, (&mut consumed, is_told)),
             }
         }
         outputs.clear();
@@ -175,6 +106,96 @@ impl Worker {
         let is_over = |client: &Client| client.session.is_closed();
         if self.clients.get(key).is_some_and(is_over) {
             self.finish_client(key);
+        }
+    }
+
+    /// What a statement on a connection that is there does not ask for.
+    #[inline(never)]
+    fn carry_out(
+        &mut self,
+        key: Key,
+        output: Output,
+        arena: &[u8],
+        (consumed, is_told): (&mut usize, bool),
+    ) {
+        match output {
+            // These are carried out where they come up.
+            Output::ForwardToBackend { .. }
+            | Output::ForwardToClient(_)
+            | Output::SendToBackend { .. }
+            | Output::SendToClient(_)
+            | Output::Consume(_)
+            | Output::Release { .. } => {}
+            Output::Open { role, avoid } => self.open(key, role, avoid),
+            Output::OnCall { role } => self.note_on_call(key, role),
+            Output::CloseBackend { role, parting } => {
+                self.close_backend_of(key, role, parting);
+            }
+            Output::StartTls => self.start_client_tls(key, consumed),
+            Output::Denied => self.put_denial_off(key),
+            Output::LoggedIn(account) => {
+                log::trace!("a client logged in as account {account}");
+            }
+            Output::DefaultsChanged { role } => self.retire_connections(key, role),
+            Output::Unseen => {
+                log::info!(
+                    "client {} keeps its server connection: a routine or trigger changed session state that only it has",
+                    self.clients
+                        .get(key)
+                        .map_or(0, |client| client.session.id())
+                );
+            }
+            Output::Note(line) => self.note(&line),
+            Output::Cut { role } => {
+                let host = self
+                    .backend_of(key, role)
+                    .and_then(|key| self.backends.get(key));
+                let host = host.map(|backend| backend.host);
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.cut_at = host;
+                }
+            }
+            Output::PrimaryIsReadOnly => self.doubt_primary(key),
+            Output::BeginLeg { leg, range } => {
+                let bytes = arena.get(range).unwrap_or_default();
+                self.begin_leg(key, leg, bytes);
+            }
+            Output::TellLeg { leg, range } => {
+                let bytes = arena.get(range).unwrap_or_default();
+                self.tell_leg(key, leg, bytes);
+            }
+            Output::Across(xid, turn) => self.note_turn(key, xid, turn),
+            Output::EndLeg(leg) => {
+                let client = self.clients.get_mut(key);
+                if let Some(leg) = client.and_then(|client| client.forget_leg(leg)) {
+                    self.deferred.push_back(Deferred::EndLeg { leg });
+                }
+            }
+            Output::EndLegs => {
+                let legs = self.clients.get_mut(key).map(Client::take_legs);
+                for leg in legs.into_iter().flatten() {
+                    self.learn_from(key, leg);
+                    self.deferred.push_back(Deferred::EndLeg { leg });
+                }
+            }
+            Output::CloseClient => {
+                // The turn that follows sees that the session is over.
+                if let Some(client) = self.clients.get_mut(key)
+                    && is_told
+                    && client.farewell == Farewell::None
+                {
+                    client.farewell = Farewell::Due;
+                }
+            }
+            Output::Kill { id, query_only } => self.kill(key, id, query_only),
+            Output::Alarm(at) => self.set_alarm(key, at),
+            Output::Interrupt { role, thread_id } => self.interrupt(key, role, thread_id),
+            Output::CallOff { role } => self.call_off(key, role),
+            Output::Spare { role } => self.spare(key, role),
+            Output::InterruptLegs => {
+                let legs = self.clients.get(key).map_or_else(Vec::new, Client::legs);
+                self.kill_legs(&legs);
+            }
         }
     }
 
