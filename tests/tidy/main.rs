@@ -1,6 +1,7 @@
 //! Checks of the source itself: who may use whom, sizes, leftovers, what the manual says, licences.
 
 mod code;
+mod hot_code;
 mod layers;
 mod licences;
 mod manual;
