@@ -2,7 +2,7 @@
 //! prepared. Ids of clients are in `stmt`.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 use super::digests::Digests;
@@ -127,11 +127,32 @@ struct Held {
     used: u64,
 }
 
+/// Of what is a hash already: an execution looks several times. Who makes texts that crowd together gains long looks among the few
+/// hundred that a connection holds.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
 /// The statements that are prepared on a connection.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     /// By the text's hash. Two texts of one hash take turns.
-    held: HashMap<u64, Held>,
+    held: HashMap<u64, Held, BuildHasherDefault<Hashed>>,
     clock: u64,
 }
 
@@ -215,7 +236,7 @@ impl Cache {
     }
 
     pub(super) fn clear(&mut self) {
-        self.held = HashMap::new();
+        self.held = HashMap::default();
     }
 
     pub(super) fn is_empty(&self) -> bool {
