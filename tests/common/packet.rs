@@ -188,6 +188,13 @@ impl Link {
         Ok(())
     }
 
+    /// Says that nothing more comes.
+    pub(super) fn end(&mut self) {
+        if let Stream::Tcp(stream) = &self.stream {
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+        }
+    }
+
     /// Frames `payload`, from sequence id `seq` on, and sends it.
     pub(super) fn send(&mut self, seq: u8, payload: &[u8]) -> Result<(), Ended> {
         self.write(&frame(seq, payload))

@@ -1,12 +1,13 @@
 //! The raw client: connects, sends commands as the test wants them cut, reads whole replies as packets.
 
 use std::collections::VecDeque;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use ::atlas::wire::{Capabilities, Greeting};
+use socket2::{Domain, Socket, Type};
 
 use super::binary::{Param, execute_payload};
 use super::packet::{Ended, Link, Packet, Part, Stream, frame};
@@ -83,6 +84,24 @@ impl Wire {
         // Each write of a test is a segment of its own.
         stream.set_nodelay(true).expect("TCP_NODELAY");
         Self::start(Link::new(Stream::Tcp(stream)), false, timeout)
+    }
+
+    /// The same from another address of this machine.
+    pub fn greet_from(address: SocketAddr, source: Ipv4Addr) -> Result<Self, Refused> {
+        let connect = || -> std::io::Result<TcpStream> {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.bind(&SocketAddr::from((source, 0)).into())?;
+            socket.connect(&address.into())?;
+            Ok(socket.into())
+        };
+        let stream = connect().map_err(|error| Refused::Connect(error.to_string()))?;
+        stream.set_nodelay(true).expect("TCP_NODELAY");
+        Self::start(Link::new(Stream::Tcp(stream)), false, TIMEOUT)
+    }
+
+    /// Says that nothing more comes.
+    pub fn end(&mut self) {
+        self.link.end();
     }
 
     /// The same behind what a balancer sends first; it goes out in two pieces, cut at this place.
