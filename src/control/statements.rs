@@ -310,7 +310,7 @@ fn names<'l>(entry: &Entry, live: &'l Live) -> Names<'l> {
             Place::Server { host, .. } => snapshot.hosts.get(host),
             Place::Shards | Place::Atlas => None,
         },
-        What::LogIn { .. } | What::LogOut | What::Refused(_) => None,
+        What::LogIn { .. } | What::LogOut | What::Reset | What::Refused(_) => None,
     };
     Names {
         account: account.map_or(&b""[..], |account| &account.name),

@@ -12,6 +12,7 @@ pub fn write(out: &mut Vec<u8>, entry: &Entry, names: &Names<'_>, how: AuditText
     let event = match &entry.what {
         What::LogIn { .. } => "log-in",
         What::LogOut => "log-out",
+        What::Reset => "session-reset",
         What::Refused(_) => "log-in-refused",
         What::Statement(_) => "statement",
     };
@@ -46,7 +47,7 @@ pub fn write(out: &mut Vec<u8>, entry: &Entry, names: &Names<'_>, how: AuditText
                 object.text("schema", schema);
             }
         }
-        What::LogOut => {}
+        What::LogOut | What::Reset => {}
         What::Refused(code) => object.number("error", *code),
         What::Statement(statement) => object.statement(statement, names, how),
     }

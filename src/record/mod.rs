@@ -51,6 +51,8 @@ pub enum What {
     },
     /// A client that was logged in has gone.
     LogOut,
+    /// A client has had its session reset.
+    Reset,
     /// A client was not let in, and was told this error.
     Refused(u16),
     /// A statement is over.
@@ -172,7 +174,7 @@ impl Entry {
         const ITSELF: usize = 512;
         let said = match &self.what {
             What::Statement(statement) => statement.said.size(),
-            What::LogIn { .. } | What::LogOut | What::Refused(_) => 0,
+            What::LogIn { .. } | What::LogOut | What::Reset | What::Refused(_) => 0,
         };
         ITSELF + self.claimed.capacity() + said
     }

@@ -102,6 +102,7 @@ impl Session {
             }
             Command::Ping => self.ping(&front, out),
             Command::InitDb => {
+                self.keep_schema(cx, front.payload().get(1..).unwrap_or_default());
                 match self.go_home(cx, out) {
                     Ok(true) => {}
                     Ok(false) => return 0,

@@ -20,6 +20,8 @@ pub enum Told {
     LoggedIn,
     /// The client was not let in, and was told this error.
     TurnedAway(u16),
+    /// The client has had its session reset.
+    Reset,
     /// A statement is over.
     Statement(Box<Statement>),
     /// A statement is over that a rule has copied.
@@ -86,6 +88,19 @@ impl Session {
         }
     }
 
+    /// The client goes to another schema by COM_INIT_DB, which is as the statement for it.
+    #[inline]
+    pub(super) fn keep_schema(&mut self, cx: &mut Cx<'_>, name: &[u8]) {
+        // It is looked at once more when there is a connection.
+        if cx.snapshot.config.log.keeps_statements() && self.minutes.is_none() {
+            let mut text = b"USE ".to_vec();
+            if !sql::push_name(&mut text, name, &self.dialect()) {
+                text.extend_from_slice(name);
+            }
+            self.keep(cx, &text, text.len(), None);
+        }
+    }
+
     /// The client executes a prepared statement.
     #[inline]
     pub(super) fn keep_execution(&mut self, cx: &mut Cx<'_>, packet: &[u8], id: u32) {
@@ -136,10 +151,10 @@ impl Session {
             What::Query { kind, traits, .. } | What::Execute { kind, traits, .. } => (kind, traits),
             What::LongQuery(kind) => (kind, Traits::EFFECTS),
             What::Release => (Kind::Commit, Traits::NONE),
+            What::InitDb => (Kind::Use, Traits::NONE),
             // What is prepared is written down when it runs; only what cannot be has no other occasion.
             What::Prepare { .. } if outcome.error.is_some() => (Kind::Prepare, Traits::NONE),
             What::Prepare { .. }
-            | What::InitDb
             | What::SetOption(_)
             | What::Fetch(_)
             | What::Reset
@@ -152,6 +167,7 @@ impl Session {
             return self.forget_minutes(cx);
         }
         let reason = match self.last_route {
+            _ if facts.0 == Kind::Use => Reason::Set.as_str(),
             Some((_, reason)) if !matches!(reply.command.what, What::LongQuery(_)) => {
                 reason.as_str()
             }
@@ -294,6 +310,13 @@ impl Session {
             capabilities,
         };
         (said, facts)
+    }
+
+    /// The client has its session reset.
+    pub(super) fn note_reset(&self, cx: &Cx<'_>, out: &mut Outputs) {
+        if cx.snapshot.config.log.audit_file.is_some() && !self.diary.is_leg {
+            out.told.push(Told::Reset);
+        }
     }
 
     /// The client is let in.

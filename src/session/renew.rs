@@ -36,6 +36,7 @@ impl Session {
         front: &Front<'_>,
         out: &mut Outputs,
     ) -> usize {
+        self.note_reset(cx, out);
         self.drop_link(Role::Replica, out);
         if self.link(Role::Primary).is_absent() {
             self.was_reset();

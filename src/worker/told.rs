@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::client::Client;
 use super::slots::Key;
@@ -72,7 +72,11 @@ impl Worker {
                     let entry = entry(session, None, What::Refused(code));
                     self.pending.audit.push(Arc::new(entry));
                 }
-                Told::LoggedIn | Told::TurnedAway(_) => {}
+                Told::Reset if log.takes(Duration::ZERO, true, false).audit => {
+                    let entry = entry(session, account, What::Reset);
+                    self.pending.audit.push(Arc::new(entry));
+                }
+                Told::LoggedIn | Told::TurnedAway(_) | Told::Reset => {}
                 Told::Copy(mirror, mut copy) => {
                     copy.took = self.moment.saturating_sub(copy.since);
                     mirror.put(copy);

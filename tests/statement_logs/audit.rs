@@ -50,6 +50,55 @@ fn of(atlas: &Atlas, tag: &str) -> Line {
     find(atlas, |line| line.text("statement").contains(tag), tag)
 }
 
+/// Commands that are no statements and change what statements mean: another schema, a fresh session, another account.
+#[test]
+fn commands_are_written_down() {
+    for bed in Bed::both() {
+        let schema = bed.schema();
+        let atlas =
+            Atlas::start(config_for(&bed).append("[log]\naudit = { file = \"audit.log\" }\n"));
+        let mut client = Wire::connect(atlas.address(), &Login::plain());
+        let init = |name: &str| [b"\x02", name.as_bytes()].concat();
+        assert!(client.command(&init(schema.name())).error().is_none());
+        assert_eq!(client.ok("SELECT DATABASE()").cell(), schema.name());
+        let nowhere = client.command(&init("no`where"));
+        let (code, ..) = nowhere.error().expect("there is none");
+        assert!(client.command(b"\x1f").error().is_none());
+        client.change_user(&Login::app()).expect("let in");
+        assert_eq!(client.ok("SELECT 1").cell(), "1");
+        // One that has no server connection to reset.
+        assert!(client.command(b"\x1f").error().is_none());
+        client.quit();
+        let gone = |line: &Line| line.text("event") == "log-out";
+        find(&atlas, gone, "the log-out");
+        let said: Vec<String> = lines(&atlas, "audit.log")
+            .iter()
+            .map(|line| match line.text("event") {
+                "statement" => format!("{} {}", line.text("statement"), line.number("error")),
+                event => format!("{event} {}", line.text("account")),
+            })
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "log-in plain".to_owned(),
+                format!("USE `{schema}` 0"),
+                "SELECT DATABASE() 0".to_owned(),
+                format!("USE `no``where` {code}"),
+                "session-reset plain".to_owned(),
+                "log-in app".to_owned(),
+                "SELECT 1 0".to_owned(),
+                "session-reset app".to_owned(),
+                "log-out app".to_owned(),
+            ]
+        );
+        let used = of(&atlas, &format!("USE `{schema}`"));
+        for (key, value) in [("kind", "use"), ("route", "primary"), ("reason", "set")] {
+            assert_eq!(used.text(key), value, "{key}: {used:?}");
+        }
+    }
+}
+
 /// B47, A25: who, when, what, where, and with what outcome.
 #[test]
 fn everything_is_written_down() {
