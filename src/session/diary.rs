@@ -143,6 +143,12 @@ impl Diary {
 }
 
 impl Session {
+    /// When the last command began, or ended.
+    #[must_use]
+    pub fn began(&self) -> Duration {
+        self.diary.since
+    }
+
     /// A connection has come at last, of which `on_backend_ready` tells next.
     pub fn note_acquired(&mut self, now: Duration) {
         self.diary.acquire(now);

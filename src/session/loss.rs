@@ -37,6 +37,21 @@ impl Session {
         self.on_backend_lost(cx, role, &why, client, out);
     }
 
+    /// A server was told to end the session's statement, and whether it has heard that nobody will say any more. What came late would hit
+    /// the next statement there, so the connection is given up.
+    pub fn on_interruption_lost(&mut self, cx: &Cx<'_>, client: &mut [u8], out: &mut Outputs) {
+        let Some(overrun) = self.overrun.take() else {
+            return;
+        };
+        let role = overrun.role;
+        if self.link(role).is_ready() {
+            let runs = self.running().is_some_and(|(on, _)| on == role);
+            let parting = if runs { Parting::Kill } else { Parting::Quit };
+            out.push(Output::CloseBackend { role, parting });
+            self.on_backend_lost(cx, role, "it does not answer a KILL QUERY", client, out);
+        }
+    }
+
     /// A server connection is gone; the shell has closed it or is about to.
     pub fn on_backend_lost(
         &mut self,

@@ -140,7 +140,7 @@ enum Kill {
 #[derive(Debug)]
 pub(super) struct Overrun {
     excess: Excess,
-    role: Role,
+    pub(super) role: Role,
     kill: Kill,
     /// Nothing more of the reply is for the client, who gets an error with this sequence id when it is over.
     swallows: Option<u8>,

@@ -9,7 +9,7 @@ use super::slots::Key;
 use super::timer::Timer;
 use super::{READS_PER_TURN, Target, Worker};
 use crate::pool::{HostId, Shape};
-use crate::session::{Failure, Interruption, Known, Parting, Ready, Role, Upstream};
+use crate::session::{Failure, Known, Parting, Ready, Role, Upstream};
 
 /// A server to which goodbye was said has closed the connection by then.
 const LEAVE: Duration = Duration::from_secs(1);
@@ -249,7 +249,10 @@ impl Worker {
         };
         let still_waits =
             backend.login.is_some() || matches!(backend.purpose, Purpose::Kill { .. });
-        if still_waits {
+        if self.awaits_kill(key) {
+            let pause = self.live.snapshot.config.pool.connect_timeout;
+            self.timers.add(self.now + pause, Timer::Connect(key));
+        } else if still_waits {
             let why = format!(
                 "{} did not answer the log-in within connect_timeout",
                 self.host_name(key)
@@ -288,9 +291,11 @@ impl Worker {
         match backend.purpose {
             // Long after its log-in.
             Purpose::Leaving => {}
-            Purpose::Kill { thread_id, .. } => {
+            Purpose::Kill {
+                thread_id, sent, ..
+            } => {
                 log::warn!("could not kill statement {thread_id}: {failure:?}");
-                self.answer_interrupt(key, Interruption::Failed);
+                self.kill_failed(key, sent);
             }
             Purpose::Idle => {
                 // Who is refused is not to ask twice a second.
@@ -345,8 +350,8 @@ impl Worker {
             return;
         }
         if let Some(backend) = self.backends.remove(key) {
-            if matches!(backend.purpose, Purpose::Kill { .. }) {
-                self.answer_interrupt(key, Interruption::Failed);
+            if let Purpose::Kill { sent, .. } = backend.purpose {
+                self.kill_failed(key, sent);
             }
             self.give_up(backend, parting);
         }

@@ -2,7 +2,6 @@
 
 use super::backend::Purpose;
 use super::conn::Received;
-use super::side::query_packet;
 use super::slots::Key;
 use super::{Target, Worker};
 use crate::config::HostAddress;
@@ -62,9 +61,10 @@ impl Worker {
                 return false;
             };
             let Some(login) = &mut backend.login else {
-                // Through: an idle connection owns no buffer.
+                // Through: an idle connection owns no buffer. What has come behind the log-in answers a KILL, if one was sent.
+                let has_answer = !backend.received.filled().is_empty();
                 backend.received.release(&mut self.buffers);
-                return self.side_connection(key);
+                return !has_answer || self.side_connection(key);
             };
             let (consumed, step) = login.handle(backend.received.filled());
             backend.received.consume(consumed);
@@ -132,17 +132,7 @@ impl Worker {
                         });
                         self.pump_client(client);
                     }
-                    Purpose::Kill {
-                        thread_id,
-                        query_only,
-                        sent,
-                        ..
-                    } => {
-                        *sent = true;
-                        let statement = if *query_only { "KILL QUERY" } else { "KILL" };
-                        let packet = query_packet(&format!("{statement} {thread_id}"));
-                        backend.conn.write(&packet);
-                    }
+                    Purpose::Kill { .. } => self.say_kill(key),
                 }
             }
             Step::Failed(Failure::Unreachable(why)) => {

@@ -31,6 +31,10 @@ pub(super) enum Deferred {
         client: Key,
         word: Interruption,
     },
+    /// Whether a server has heard of a KILL for this client's own statement nobody will say any more.
+    InterruptionLost {
+        client: Key,
+    },
     /// Legs of this client's statement have said something, or can be heard again.
     Legs {
         client: Key,
@@ -99,6 +103,12 @@ impl Worker {
                         session.on_interrupted(cx, word, out);
                     });
                     self.pump_client(client);
+                }
+                Deferred::InterruptionLost { client } => {
+                    self.tell(client, |session, cx, bytes, out| {
+                        session.on_interruption_lost(cx, bytes, out);
+                    });
+                    self.work_client(client);
                 }
                 Deferred::Reclaim(host) => {
                     self.reclaim(host);

@@ -41,35 +41,54 @@ impl Alarms {
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     alarms: HashMap<Key, Alarms>,
-    /// Side connections that kill, with the clients whose sessions wait for the answer. There are `side::KILLS_MAX` at most.
-    kills: Vec<(Key, Key)>,
+    /// Statements that are to be killed. There are `side::KILLS_MAX` at most.
+    kills: Vec<Victim>,
+}
+
+/// A statement that is to be killed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Victim {
+    /// The connection over which it is.
+    pub(super) side: Key,
+    /// Whose it is.
+    pub(super) client: Key,
+    /// When its command began.
+    pub(super) began: Duration,
+    /// The client's session waits for the answer.
+    pub(super) waits: bool,
 }
 
 impl Watch {
-    /// A statement of this client is to be killed over that connection.
-    pub(super) fn begin(&mut self, side: Key, client: Key) {
-        self.kills.push((side, client));
+    /// A statement is to be killed.
+    pub(super) fn begin(&mut self, victim: Victim) {
+        self.kills.push(victim);
+    }
+
+    /// The statement that is killed over this connection.
+    pub(super) fn victim(&self, side: Key) -> Option<Victim> {
+        self.kills.iter().find(|kill| kill.side == side).copied()
     }
 
     /// Another connection has taken its place.
     pub(super) fn replace(&mut self, side: Key, next: Key) {
-        for (known, _) in &mut self.kills {
-            if *known == side {
-                *known = next;
+        for kill in &mut self.kills {
+            if kill.side == side {
+                kill.side = next;
             }
         }
     }
 
-    /// The connection over which a statement of this client is being killed.
+    /// The connection over which a statement of this client, whose session waits for it, is being killed.
     pub(super) fn side_of(&self, client: Key) -> Option<Key> {
-        let found = self.kills.iter().find(|(_, of)| *of == client);
-        found.map(|(side, _)| *side)
+        let is_it = |kill: &&Victim| kill.waits && kill.client == client;
+        self.kills.iter().find(is_it).map(|kill| kill.side)
     }
 
     /// That is over; the client whose session waits for it.
     pub(super) fn end(&mut self, side: Key) -> Option<Key> {
-        let at = self.kills.iter().position(|(known, _)| *known == side)?;
-        Some(self.kills.swap_remove(at).1)
+        let at = self.kills.iter().position(|kill| kill.side == side)?;
+        let victim = self.kills.swap_remove(at);
+        victim.waits.then_some(victim.client)
     }
 
     /// A client is gone.
@@ -77,7 +96,7 @@ impl Watch {
         if !self.alarms.is_empty() {
             self.alarms.remove(&client);
         }
-        self.kills.retain(|(_, of)| *of != client);
+        self.kills.retain(|kill| kill.client != client);
     }
 }
 

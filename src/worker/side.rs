@@ -1,7 +1,10 @@
 //! Side connections: a statement whose client is gone, or that has run for long enough, is killed on its server over a connection of
 //! its own, by the account that runs it.
 
+use std::time::Duration;
+
 use super::backend::Purpose;
+use super::overrun::Victim;
 use super::slots::Key;
 use super::{Deferred, Worker};
 use crate::route::Role;
@@ -9,6 +12,9 @@ use crate::session::{Credentials, Interruption, Parting, Session, TlsWish, Upstr
 
 /// Side connections of one worker at a time; beyond, statements of vanished clients run to their end.
 const KILLS_MAX: usize = 64;
+
+/// A KILL that was sent and that a session waits for is waited for as long, from the beginning of its connection on.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is to be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +66,7 @@ impl Worker {
             return false;
         };
         backend.is_condemned = true;
+        let began = (wish != KillWish::Connection).then(|| owner.session.began());
         let host = backend.host;
         let (tls, local) = self.transport(host);
         let (wanted, credentials) =
@@ -71,8 +78,13 @@ impl Worker {
         };
         match self.connect(host, purpose, Upstream::new(wanted, credentials, 0)) {
             Ok(side) => {
-                if wish == KillWish::StatementAndTell {
-                    self.watch.begin(side, client);
+                if let Some(began) = began {
+                    self.watch.begin(Victim {
+                        side,
+                        client,
+                        began,
+                        waits: wish == KillWish::StatementAndTell,
+                    });
                 }
                 true
             }
@@ -80,6 +92,61 @@ impl Worker {
                 log::warn!("cannot kill statement {thread_id}: {failure:?}");
                 false
             }
+        }
+    }
+
+    /// A side connection has logged in: says what it is there for. A statement that is over by now is left in peace, for what runs in its
+    /// place is another one.
+    pub(super) fn say_kill(&mut self, side: Key) {
+        let victim = self.watch.victim(side);
+        let Some(backend) = self.backends.get_mut(side) else {
+            return;
+        };
+        let Purpose::Kill {
+            thread_id,
+            query_only,
+            sent,
+        } = &mut backend.purpose
+        else {
+            return;
+        };
+        let runs = |victim: Victim| {
+            let owner = self.clients.get(victim.client);
+            owner.is_some_and(|owner| {
+                let running = owner.session.running().map(|(_, id)| id);
+                // Who waits calls it off when it is over.
+                victim.waits || running == Some(*thread_id) && owner.session.began() == victim.began
+            })
+        };
+        if *query_only && !victim.is_some_and(runs) {
+            return self.drop_backend(side, Parting::Quit);
+        }
+        *sent = true;
+        let statement = if *query_only { "KILL QUERY" } else { "KILL" };
+        let packet = query_packet(&format!("{statement} {thread_id}"));
+        backend.conn.write(&packet);
+    }
+
+    /// Whether the answer to a KILL is to be waited for beyond `connect_timeout`: it may have been heard, and what comes late would
+    /// hit the session's next statement.
+    pub(super) fn awaits_kill(&self, side: Key) -> bool {
+        let Some(backend) = self.backends.get(side) else {
+            return false;
+        };
+        matches!(backend.purpose, Purpose::Kill { sent: true, .. })
+            && self.watch.victim(side).is_some_and(|victim| victim.waits)
+            && self.now < backend.begun + PATIENCE
+    }
+
+    /// A side connection is gone without an answer.
+    #[cold]
+    pub(super) fn kill_failed(&mut self, side: Key, was_sent: bool) {
+        if !was_sent {
+            return self.answer_interrupt(side, Interruption::Failed);
+        }
+        if let Some(client) = self.watch.end(side) {
+            self.deferred
+                .push_back(Deferred::InterruptionLost { client });
         }
     }
 

@@ -4,6 +4,7 @@
 mod bounds;
 #[path = "../common/mod.rs"]
 mod common;
+mod late;
 mod limits;
 mod mirror;
 
