@@ -312,7 +312,13 @@ fn names<'l>(entry: &Entry, live: &'l Live) -> Names<'l> {
         },
         What::LogIn { .. } | What::LogOut | What::Reset | What::Refused(_) => None,
     };
+    let groups = match &entry.what {
+        What::Statement(statement) => statement.groups.as_slice(),
+        What::LogIn { .. } | What::LogOut | What::Reset | What::Refused(_) => &[],
+    };
+    let groups = groups.iter().filter_map(|at| snapshot.groups.get(*at));
     Names {
+        groups: groups.map(|group| group.name.as_str()).collect(),
         account: account.map_or(&b""[..], |account| &account.name),
         labels: account.map(|account| &*account.labels),
         server: host

@@ -123,7 +123,16 @@ impl Object<'_> {
                 self.text("server", names.server.as_bytes());
                 self.number("server_connection", connection);
             }
-            Place::Shards => self.text("route", b"sharded"),
+            Place::Shards => {
+                self.text("route", b"sharded");
+                self.key("groups");
+                for (at, group) in names.groups.iter().enumerate() {
+                    self.out.push(if at == 0 { b'[' } else { b',' });
+                    push_string(self.out, group.as_bytes());
+                }
+                let end: &[u8] = if names.groups.is_empty() { b"[]" } else { b"]" };
+                self.out.extend_from_slice(end);
+            }
             Place::Atlas => self.text("route", b"atlas"),
         }
         self.number("rows", statement.rows);

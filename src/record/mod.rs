@@ -74,6 +74,8 @@ pub struct Statement {
     pub is_write: bool,
     /// Who answered.
     pub place: Place,
+    /// The groups of a sharded statement in several parts, indexes into the snapshot's.
+    pub groups: Vec<usize>,
     /// When it began, counted as the sessions' moments are.
     pub since: Duration,
     /// How long the client waited for the whole of the answer.
@@ -191,6 +193,8 @@ pub struct Names<'a> {
     pub server: String,
     /// The group's name.
     pub group: &'a str,
+    /// The names of the groups of a sharded statement.
+    pub groups: Vec<&'a str>,
 }
 
 /// A statement's text as it is to be written, its number, and whether all of it is there.

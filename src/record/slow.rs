@@ -70,7 +70,17 @@ pub fn write(out: &mut Vec<u8>, entry: &Entry, statement: &Statement, names: &Na
                 word(names.server.as_bytes())
             ),
         ),
-        Place::Shards => line(out, format_args!("# Route: sharded")),
+        Place::Shards => {
+            let groups: Vec<String> = names
+                .groups
+                .iter()
+                .map(|group| word(group.as_bytes()).to_string())
+                .collect();
+            line(
+                out,
+                format_args!("# Route: sharded  Groups: {}", groups.join(",")),
+            );
+        }
         Place::Atlas => line(out, format_args!("# Route: atlas")),
     }
     line(

@@ -42,6 +42,7 @@ fn statement(said: Said) -> Statement {
         affected: None,
         error: 0,
         is_aborted: false,
+        groups: Vec::new(),
     }
 }
 
@@ -62,6 +63,7 @@ fn names(labels: &BTreeMap<String, String>) -> Names<'_> {
         labels: Some(labels),
         server: "10.0.0.2:3306".to_owned(),
         group: "main",
+        groups: vec!["main", "g1"],
     }
 }
 
@@ -203,7 +205,7 @@ fn json_lines() {
     let line = json(What::Statement(Box::new(broken)), AuditText::None);
     assert!(
         line.contains(
-            "\"route\":\"sharded\",\"rows\":3,\"affected\":7,\"error\":1105,\"aborted\":true,"
+            "\"route\":\"sharded\",\"groups\":[\"main\",\"g1\"],\"rows\":3,\"affected\":7,\"error\":1105,\"aborted\":true,"
         ),
         "{line}"
     );

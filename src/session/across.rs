@@ -86,6 +86,7 @@ impl Session {
         };
         let capabilities = leg_capabilities(self.capabilities);
         let xid = Xid::new(run, (cx.nonce)());
+        self.note_groups(&parts);
         let mut across = Across::new(xid, parts, sql, total, is_copied, capabilities);
         across.placement = cx.snapshot.placement.clone();
         self.legs = Some(Box::new(Legs::Write(across)));

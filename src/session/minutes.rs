@@ -11,6 +11,7 @@ pub(super) use copying::Copying;
 use super::{Cx, Fault, Outcome, Outputs, Role, Session, What};
 use crate::mirror::{Copy, Mirror};
 use crate::record::{Place, Said, Statement};
+use crate::shard::Leg;
 use crate::sql::{self, Kind, Reason, Traits};
 
 /// Something that is to be written down.
@@ -37,6 +38,8 @@ pub(super) struct Minutes {
     /// The statement that is executed.
     executes: Option<u32>,
     place: Place,
+    /// The groups that it goes to, of a sharded one in several parts.
+    groups: Vec<usize>,
     rows: u64,
     affected: Option<u64>,
 }
@@ -48,6 +51,7 @@ impl Default for Minutes {
             len: 0,
             executes: None,
             place: Place::Atlas,
+            groups: Vec::new(),
             rows: 0,
             affected: None,
         }
@@ -129,6 +133,16 @@ impl Session {
             ..Minutes::default()
         };
         self.minutes = Some(minutes);
+    }
+
+    /// The statement is asked of these shards.
+    #[inline]
+    pub(super) fn note_groups(&mut self, legs: &[Leg]) {
+        if let Some(minutes) = &mut self.minutes {
+            minutes.groups = legs.iter().map(|leg| leg.group).collect();
+            minutes.groups.sort_unstable();
+            minutes.groups.dedup();
+        }
     }
 
     /// Several servers have answered, with so many rows or so many changed ones.
@@ -247,6 +261,7 @@ impl Session {
             len,
             executes,
             place,
+            groups,
             rows,
             affected,
         } = *minutes;
@@ -270,6 +285,7 @@ impl Session {
             kind: facts.0,
             is_write: may_write(facts),
             place,
+            groups,
             since,
             took: Duration::ZERO,
             acquired,

@@ -155,6 +155,7 @@ impl Session {
             return Err(Fault::OtherGroupInTransaction);
         }
         check_read(statement.kind, statement.traits)?;
+        self.note_groups(&legs);
         if self.may_fan_out() {
             return self.spread(cx, legs, limit);
         }

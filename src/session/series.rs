@@ -76,6 +76,7 @@ impl Session {
             self.dialect(),
         );
         let ignores = text.is_some_and(|text| total::ignores(text, &d));
+        self.note_groups(&parts);
         self.series = Some(Box::new(Series {
             parts,
             at: 0,
@@ -127,6 +128,7 @@ impl Session {
             self.is_to_begin = false;
             self.begun = Box::default();
         }
+        self.note_groups(&parts);
         self.series = Some(Box::new(Series {
             parts,
             at: 0,

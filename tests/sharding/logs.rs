@@ -61,7 +61,7 @@ fn the_logs_name_the_group() {
         let all = line("'of-all'");
         assert_eq!(all["route"], "sharded", "{all}");
         assert_eq!(all["rows"], rows, "{all}");
-        assert!(all.get("group").is_none(), "{all}");
+        assert_eq!(all["groups"], serde_json::json!(["main", "s1"]), "{all}");
 
         let slow = read("slow.log");
         let entry = |tag: &str| {
@@ -74,6 +74,9 @@ fn the_logs_name_the_group() {
             entry("'of-s1'").contains(&format!("  Group: s1  Server: {second}  ")),
             "{slow}"
         );
-        assert!(entry("'of-all'").contains("# Route: sharded\n"), "{slow}");
+        assert!(
+            entry("'of-all'").contains("# Route: sharded  Groups: main,s1\n"),
+            "{slow}"
+        );
     }
 }
