@@ -353,7 +353,7 @@ impl Session {
                     let next = write_payload(buffer, seq, payload);
                     if !capabilities.contains(Capabilities::SESSION_TRACK) {
                         let packet = buffer.get_mut(start..).unwrap_or_default();
-                        let len = keep_changes(packet, &mut |_| None);
+                        let len = keep_changes(packet, false, &mut |_| None);
                         buffer.truncate(start + len);
                     }
                     next

@@ -13,7 +13,7 @@ use super::sync::Said;
 use super::{Outputs, Role, Session};
 use crate::config::Causal;
 use crate::sql::{Kind, Server, Traits};
-use crate::wire::{Capabilities, OkPacket, StateChange, keep_changes};
+use crate::wire::{Capabilities, OkPacket, StateChange, hide_change, keep_changes};
 
 /// The question for the settings with which a connection begins, which are its clients'.
 const ASK: &[u8] =
@@ -378,6 +378,9 @@ impl Session {
         };
         let tracks = matches!(known.tracking, Tracking::Full { .. });
         let sees = self.capabilities.contains(Capabilities::SESSION_TRACK);
+        if (tracks || !sees) && hide_change(packet) {
+            return packet.len();
+        }
         let shown = known.shown.as_ref().filter(|_| sees);
         let Tracked {
             told,
@@ -387,7 +390,7 @@ impl Session {
         let server = known.server;
         let before = told.variables.len();
         let had_state = std::mem::take(&mut told.state);
-        let len = keep_changes(packet, &mut |change| {
+        let len = keep_changes(packet, sees, &mut |change| {
             if tracks {
                 told.note(change);
                 let latest = match change {

@@ -41,9 +41,11 @@ impl Parts {
 }
 
 /// Keeps those changes of an OK packet (with its header) for which `place` gives one, in the order of their places, and gives the
-/// packet's new length. What cannot be read is left as it is.
+/// packet's new length. What cannot be read is left as it is. Some packets say that something changed and then name nothing: they do
+/// so still if `keeps_empty`.
 pub fn keep_changes(
     packet: &mut [u8],
+    keeps_empty: bool,
     place: &mut dyn FnMut(StateChange<'_>) -> Option<u8>,
 ) -> usize {
     let Some(parts) = Parts::of(packet) else {
@@ -71,7 +73,8 @@ pub fn keep_changes(
     }
     let is_sorted = kept.is_sorted_by_key(|(place, _)| *place);
     let kept_len: usize = kept.iter().map(|(_, range)| range.len()).sum();
-    if is_sorted && kept_len == parts.block.len() {
+    let is_kept_empty = keeps_empty || !parts.block.is_empty();
+    if is_sorted && kept_len == parts.block.len() && is_kept_empty {
         return packet.len();
     }
     kept.sort_by_key(|(place, _)| *place);
@@ -96,6 +99,15 @@ pub fn keep_changes(
     };
     set_len(packet, end.saturating_sub(4));
     end
+}
+
+/// Takes out of an EOF packet (with its header) that something changed: what, it has no room to say. False if it is none.
+pub fn hide_change(packet: &mut [u8]) -> bool {
+    let is_eof = matches!(packet, [_, _, _, _, 0xfe, _, _, _, _]);
+    if is_eof {
+        clear_status(packet, 7);
+    }
+    is_eof
 }
 
 /// Length of the entry at the front: its kind, the length of its data, and these.
@@ -164,7 +176,7 @@ mod tests {
 
     fn kept(info: &[u8], mut place: impl FnMut(StateChange<'_>) -> Option<u8>) -> Vec<u8> {
         let mut bytes = packet(info, BLOCK);
-        let len = keep_changes(&mut bytes, &mut place);
+        let len = keep_changes(&mut bytes, true, &mut place);
         bytes.truncate(len);
         bytes
     }
@@ -173,6 +185,26 @@ mod tests {
     fn a_packet_without_its_changes_is_as_one_that_never_had_them() {
         assert_eq!(kept(b"", |_| None), packet(b"", b""));
         assert_eq!(kept(b"Records: 1", |_| None), packet(b"Records: 1", b""));
+    }
+
+    #[test]
+    fn a_packet_that_names_nothing_keeps_or_loses_its_flag() {
+        // As MySQL answers ROLLBACK AND CHAIN.
+        let told = b"\x09\0\0\x01\0\0\0\x03\x40\0\0\0\0";
+        let mut kept = told.to_vec();
+        assert_eq!(keep_changes(&mut kept, true, &mut |_| None), told.len());
+        assert_eq!(kept, told);
+        let len = keep_changes(&mut kept, false, &mut |_| None);
+        assert_eq!(kept[..len], *b"\x07\0\0\x01\0\0\0\x03\0\0\0");
+    }
+
+    #[test]
+    fn an_eof_packet_loses_its_flag() {
+        let mut eof = *b"\x05\0\0\x09\xfe\x01\0\x22\x40";
+        assert!(hide_change(&mut eof));
+        assert_eq!(eof, *b"\x05\0\0\x09\xfe\x01\0\x22\0");
+        let mut ok = packet(b"", BLOCK);
+        assert!(!hide_change(&mut ok) && ok == packet(b"", BLOCK));
     }
 
     #[test]
@@ -197,12 +229,12 @@ mod tests {
     fn what_cannot_be_read_stays() {
         let mut bytes = packet(b"", b"\x00\x11\x09time_zone");
         let before = bytes.clone();
-        assert_eq!(keep_changes(&mut bytes, &mut |_| None), before.len());
+        assert_eq!(keep_changes(&mut bytes, false, &mut |_| None), before.len());
         assert_eq!(bytes, before);
         for end in 0..bytes.len() {
             let mut cut = packet(b"x", BLOCK);
             cut.truncate(end);
-            assert_eq!(keep_changes(&mut cut, &mut |_| None), end);
+            assert_eq!(keep_changes(&mut cut, false, &mut |_| None), end);
         }
     }
 }

@@ -43,7 +43,7 @@ mod tests;
 mod writer;
 
 pub use auth::{AuthMore, AuthSwitch};
-pub use changes::keep_changes;
+pub use changes::{hide_change, keep_changes};
 pub use column::{ColumnCount, ColumnDef};
 pub use command::Command;
 pub use flags::{Capabilities, Status};

@@ -1,7 +1,7 @@
 //! Which packets of a reply tell of changed session state. They are shown to the session whole.
 
 use super::{Expect, OkHead, State, Tracker};
-use crate::wire::{Header, Status};
+use crate::wire::{EofPacket, Header, Status};
 
 /// A packet longer than that is passed on as it is; servers' own variables are far from it.
 const LONGEST: usize = 256 * 1024;
@@ -16,16 +16,23 @@ impl Tracker {
 
     /// Whether the packet, of which these first bytes are here, tells of changes; `None` when more of it is needed.
     pub(super) fn tells_changes(&self, header: Header, seen: &[u8]) -> Option<bool> {
-        let is_ok = match (self.state, seen.first()) {
-            (State::First, Some(0)) => !matches!(self.expect, Expect::Prepare | Expect::Single),
-            (State::Rows, Some(0xfe)) => self.deprecate_eof,
-            _ => false,
-        };
-        if !self.reads_changes || !is_ok || header.len > LONGEST {
+        if !self.reads_changes || header.len > LONGEST {
             return Some(false);
         }
-        let tells =
-            OkHead::parse(seen).is_some_and(|ok| ok.status.contains(Status::SESSION_STATE_CHANGED));
+        let head = match (self.state, seen.first()) {
+            (State::First, Some(0)) if !matches!(self.expect, Expect::Prepare | Expect::Single) => {
+                OkHead::parse(seen).map(|ok| ok.status)
+            }
+            (State::Rows, Some(0xfe)) if self.deprecate_eof => {
+                OkHead::parse(seen).map(|ok| ok.status)
+            }
+            // It has no room for what changed, but says so all the same.
+            (State::Rows | State::ColumnsEof, Some(0xfe)) if header.len < 9 => {
+                EofPacket::parse(seen).ok().map(|eof| eof.status)
+            }
+            _ => None,
+        };
+        let tells = head.is_some_and(|status| status.contains(Status::SESSION_STATE_CHANGED));
         if tells && seen.len() < header.len {
             return None;
         }

@@ -127,7 +127,8 @@ impl Tracker {
         if !self.deprecate_eof {
             let special = Status::CURSOR_EXISTS | Status::PS_OUT_PARAMS;
             let eof = End::of_eof(packets.next()?)?;
-            if eof.status & special != Status::NONE {
+            let changes = self.reads_changes && eof.status.contains(Status::SESSION_STATE_CHANGED);
+            if eof.status & special != Status::NONE || changes {
                 return None;
             }
         }
