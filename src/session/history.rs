@@ -1,6 +1,10 @@
 //! Session state as data: the statements that give a fresh server connection the state of a session, and the shortest way
 //! from the state that a connection has to the one that is wanted. Notes effects nowhere (that is `state`), sends nothing.
 
+mod made_from;
+
+pub(super) use made_from::MadeFrom;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::replay::{Replay, is_reading};
@@ -13,8 +17,10 @@ pub(super) struct Entry {
     pub(super) replay: Replay,
     /// How its text reads does not depend on character set and sql_mode.
     pub(super) neutral: bool,
-    /// Its value refers to state before it.
+    /// Its value names state before it.
     pub(super) depends: bool,
+    /// What else went into its value.
+    pub(super) made_from: MadeFrom,
 }
 
 impl Entry {
@@ -22,8 +28,14 @@ impl Entry {
     fn stands_alone(&self) -> bool {
         self.neutral
             && !self.depends
+            && self.made_from != MadeFrom::Settings
             && matches!(self.replay, Replay::Assign(_) | Replay::InitDb(_))
             || self.key == b"names"
+    }
+
+    /// Without what was said before it under this key it may have another value.
+    fn hangs_on(&self, key: &[u8]) -> bool {
+        self.depends || (is_reading(key) && !self.neutral) || self.made_from.hangs_on(key)
     }
 
     fn say(&self) -> Say<'_> {
@@ -32,7 +44,11 @@ impl Entry {
             // A SET finds all its values before it assigns the first.
             Replay::Assign(text) => Say::Assign {
                 text,
-                alone: self.depends || !self.neutral || is_reading(&self.key),
+                alone: self.depends
+                    || !self.neutral
+                    || self.made_from == MadeFrom::Settings
+                    || is_reading(&self.key)
+                    || sets_character_set(&self.key),
             },
             Replay::InitDb(name) => Say::InitDb(name),
             Replay::Reset => Say::Reset { restore: false },
@@ -139,9 +155,51 @@ impl History {
         self.rehash();
     }
 
-    pub(super) fn remove(&mut self, at: usize) {
-        self.entries.remove(at);
+    /// Another entry of this key is to be pushed: takes out those of before, unless something behind one was made or read in its
+    /// light.
+    pub(super) fn drop_replaced(&mut self, key: &[u8]) {
+        let (mut end, mut next_depends) = (self.entries.len(), false);
+        for at in (0..end).rev() {
+            let Some(entry) = self.entries.get(at).filter(|e| e.key == key) else {
+                continue;
+            };
+            let depends = entry.depends;
+            let behind = self.entries.get(at + 1..end).unwrap_or_default();
+            let stays = next_depends || behind.iter().any(|e| e.hangs_on(key));
+            end = at;
+            next_depends = stays && depends;
+            if !stays {
+                self.entries.remove(at);
+            }
+        }
         self.rehash();
+    }
+
+    /// The same for entries that set different things under one key: an entry of this very text is to be pushed.
+    pub(super) fn drop_repeated(&mut self, key: &[u8], replay: &Replay) {
+        let is_same = |e: &Entry| e.key == key && e.replay == *replay;
+        let Some(at) = self.entries.iter().rposition(is_same) else {
+            return;
+        };
+        let behind = self.entries.get(at + 1..).unwrap_or_default();
+        if !behind.iter().any(|e| e.key != key && e.hangs_on(key)) {
+            self.entries.remove(at);
+            self.rehash();
+        }
+    }
+
+    /// What a schema brings with it has come.
+    pub(super) fn forget_schemas_own(&mut self) {
+        let is_own = |e: &Entry| {
+            matches!(
+                e.key.as_slice(),
+                b"character_set_database" | b"collation_database"
+            )
+        };
+        if self.entries.iter().any(is_own) {
+            self.entries.retain(|e| !is_own(e));
+            self.rehash();
+        }
     }
 
     /// Forgets entries; the log-in's schema stays.
@@ -233,13 +291,22 @@ impl History {
     /// The two can be told apart piece by piece: every piece stands alone, and `self` has none that `wanted` lacks.
     fn may_differ_in_parts(&self, wanted: &Self) -> bool {
         let both = || self.entries.iter().chain(&wanted.entries);
+        let has_texts = both().any(|e| e.made_from == MadeFrom::CharacterSets);
         both().all(Entry::stands_alone)
+            && (!has_texts || self.texts_come_last() && wanted.texts_come_last())
             && self
                 .entries
                 .iter()
                 .all(|e| e.key == b"schema" || wanted.has(&e.key))
             && (self.character_sets().eq(wanted.character_sets())
-                || both().all(|e| !sets_character_set(&e.key) || e.key == b"names"))
+                || !has_texts && both().all(|e| !sets_character_set(&e.key) || e.key == b"names"))
+    }
+
+    /// No character set was changed behind a text that has its collation from one.
+    fn texts_come_last(&self) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|e| e.made_from == MadeFrom::CharacterSets);
+        !entries.any(|e| sets_character_set(&e.key))
     }
 
     fn character_sets(&self) -> impl Iterator<Item = &Entry> {
@@ -264,6 +331,7 @@ mod tests {
             replay: Replay::Assign(text.into()),
             neutral: true,
             depends: false,
+            made_from: MadeFrom::Itself,
         }
     }
 
@@ -273,6 +341,7 @@ mod tests {
             replay: Replay::InitDb(name.into()),
             neutral: true,
             depends: false,
+            made_from: MadeFrom::Itself,
         }
     }
 
@@ -282,6 +351,7 @@ mod tests {
             replay: Replay::Query(text.into()),
             neutral: true,
             depends: false,
+            made_from: MadeFrom::Itself,
         }
     }
 
@@ -291,6 +361,7 @@ mod tests {
             replay: Replay::Reset,
             neutral: true,
             depends: false,
+            made_from: MadeFrom::Itself,
         }
     }
 

@@ -70,6 +70,13 @@ pub(super) fn literal_word(text: &[u8]) -> Option<Vec<u8>> {
     Some(inner.to_vec())
 }
 
+/// A value that turns a switch off; what a switch is by default is taken for off.
+pub(super) fn is_off(text: &[u8]) -> bool {
+    let word = literal_word(text).map(|word| word.to_ascii_lowercase());
+    let offs: [&[u8]; 4] = [b"0", b"off", b"false", b"default"];
+    word.is_some_and(|word| offs.contains(&word.as_slice()))
+}
+
 /// What a value for sql_mode says of ANSI_QUOTES; `None` where only the server can tell.
 pub(super) fn mode_has_ansi_quotes(text: &[u8], default: Option<bool>) -> Option<bool> {
     let word = literal_word(text)?;

@@ -7,6 +7,7 @@
 mod ends;
 mod objects;
 mod reported;
+mod temporary;
 mod variables;
 
 pub(super) use objects::UNKNOWN_STATEMENT;
@@ -14,21 +15,18 @@ pub(super) use objects::UNKNOWN_STATEMENT;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::history::{Entry, History};
+use super::history::{Entry, History, MadeFrom};
 use super::locks::{LockAnswer, UserLocks};
-use super::replay::{Replay, is_reading, literal_word, mode_has_ansi_quotes, neutral, seconds};
+use super::replay::{
+    Replay, is_off, is_reading, literal_word, mode_has_ansi_quotes, neutral, seconds,
+};
 use crate::route::Pins;
-use crate::sql::{Charset, Effect, Kind, LockUse, Scope, Server, TableName, Traits, Value};
+use crate::sql::{Charset, Effect, Kind, LockUse, Scope, Server, Traits, Value};
 
 /// A session replays at most so many statements…
 const HISTORY_ENTRIES: usize = 64;
 /// …of so many bytes in all; beyond, its reads stay on the primary.
 const HISTORY_BYTES: usize = 16 * 1024;
-/// Temporary tables that are counted by name; beyond, the pin stays until the session is reset.
-const TEMPORARY_NAMES: usize = 64;
-
-/// A schema and a table.
-type TemporaryName = (Vec<u8>, Vec<u8>);
 
 /// See the module's words.
 #[derive(Debug, Default)]
@@ -37,7 +35,7 @@ pub(super) struct State {
     /// Shared with what is known of the connections that are in this state.
     history: Arc<History>,
     pins: Pins,
-    temporary: Vec<TemporaryName>,
+    temporary: Vec<temporary::Name>,
     /// There may be temporary tables beside those that are counted.
     temporary_uncounted: bool,
     locks: UserLocks,
@@ -95,7 +93,13 @@ impl State {
             self.set_opaque();
         }
         if server == Server::MySql {
-            self.append(b"reset".to_vec(), Replay::Reset, true, false);
+            self.append(Entry {
+                key: b"reset".to_vec(),
+                replay: Replay::Reset,
+                neutral: true,
+                depends: false,
+                made_from: MadeFrom::Itself,
+            });
         }
     }
 
@@ -207,7 +211,9 @@ impl State {
         match self.schema.as_deref() {
             Some(current) if current == name => {
                 self.schema = None;
-                Arc::make_mut(&mut self.history).forget_schema();
+                let history = Arc::make_mut(&mut self.history);
+                history.forget_schema();
+                history.forget_schemas_own();
                 if self.has_character_set() {
                     // It took the collation of a schema that cannot be gone to any more.
                     self.pins.set(Pins::OPAQUE);
@@ -229,6 +235,11 @@ impl State {
 
     /// The schema was changed, by USE or COM_INIT_DB.
     pub(super) fn use_schema(&mut self, name: &[u8]) {
+        Arc::make_mut(&mut self.history).forget_schemas_own();
+        self.place_schema(name);
+    }
+
+    fn place_schema(&mut self, name: &[u8]) {
         let had_one = self.schema.replace(name.to_vec()).is_some();
         self.schema_unknown = false;
         let replace = !self.has_character_set();
@@ -240,7 +251,8 @@ impl State {
         let entries = self.history.entries();
         let newest = entries.iter().rev().find(|e| e.key == b"schema");
         if newest.is_none_or(|e| e.replay != replay) {
-            self.record(b"schema", replay, name.is_ascii(), !replace);
+            let neutral = name.is_ascii();
+            self.record(b"schema", replay, neutral, !replace, MadeFrom::Itself);
         }
     }
 
@@ -271,14 +283,7 @@ impl State {
             Effect::SetTransaction {
                 scope: Scope::Session,
                 text,
-            } => {
-                self.record(
-                    b"transaction",
-                    Replay::Query(text.to_vec()),
-                    neutral(text),
-                    true,
-                );
-            }
+            } => self.set_transaction(text),
             Effect::SetTransaction {
                 scope: Scope::OneShot,
                 ..
@@ -305,7 +310,8 @@ impl State {
             Effect::SetRole(text) => {
                 let mut statement = b"SET ROLE ".to_vec();
                 statement.extend_from_slice(text);
-                self.record(b"role", Replay::Query(statement), neutral(text), false);
+                let replay = Replay::Query(statement);
+                self.record(b"role", replay, neutral(text), false, MadeFrom::Itself);
             }
             Effect::DropDatabase(name) => self.drop_schema(name),
             // One of them may have another name now.
@@ -339,6 +345,10 @@ impl State {
             }
             // What it collects stays with the connection, and would tell of others there.
             b"profiling" => self.pins.set(Pins::OPAQUE),
+            // RAND() goes on from there, on this connection.
+            b"rand_seed1" | b"rand_seed2" => return self.pins.set(Pins::OPAQUE),
+            // `id IS NULL` finds what this connection has inserted last.
+            b"sql_auto_is_null" if !is_off(value.text) => self.pins.set(Pins::OPAQUE),
             b"character_set_client" => {
                 match literal_word(value.text).map(|w| Charset::from_name(&w)) {
                     Some(charset) => self.charset = charset,
@@ -356,6 +366,19 @@ impl State {
         self.assign(&name, value);
     }
 
+    /// SET SESSION TRANSACTION: one of them sets the isolation level, another the access mode, so none takes another's place.
+    fn set_transaction(&mut self, text: &[u8]) {
+        let replay = Replay::Query(text.to_vec());
+        Arc::make_mut(&mut self.history).drop_repeated(b"transaction", &replay);
+        self.append(Entry {
+            key: b"transaction".to_vec(),
+            replay,
+            neutral: neutral(text),
+            depends: false,
+            made_from: MadeFrom::Itself,
+        });
+    }
+
     fn assign(&mut self, name: &[u8], value: Value<'_>) {
         let mut text = b"SESSION ".to_vec();
         text.extend_from_slice(name);
@@ -363,7 +386,8 @@ impl State {
         text.extend_from_slice(value.text);
         let depends = value.text.contains(&b'@');
         let neutral = neutral(value.text);
-        self.record(name, Replay::Assign(text), neutral, depends);
+        let made_from = MadeFrom::of_setting(value.text);
+        self.record(name, Replay::Assign(text), neutral, depends, made_from);
     }
 
     fn can_replay(&self, value: Value<'_>, bound: bool) -> bool {
@@ -390,7 +414,7 @@ impl State {
         }
         self.charset_from(charset);
         self.assigned.push(b"names".to_vec());
-        self.record(b"names", Replay::Query(text), true, false);
+        self.record(b"names", Replay::Query(text), true, false, MadeFrom::Itself);
     }
 
     fn set_character_set(&mut self, charset: Option<&[u8]>) {
@@ -401,9 +425,10 @@ impl State {
         // The connection's collation becomes that of the schema at this moment: the schema is replayed before it, and schema
         // changes behind it do not take its place.
         if let Some(schema) = self.schema.clone() {
-            self.use_schema(&schema);
+            self.place_schema(&schema);
         }
-        self.record(b"character set", Replay::Query(text), true, false);
+        let replay = Replay::Query(text);
+        self.record(b"character set", replay, true, false, MadeFrom::Itself);
     }
 
     fn charset_from(&mut self, charset: Option<&[u8]>) {
@@ -418,70 +443,35 @@ impl State {
         }
     }
 
-    fn add_temporary(&mut self, table: TableName<'_>) {
-        self.pins.set(Pins::TEMPORARY_TABLES);
-        match self.resolve(table) {
-            Some(table) if self.temporary.len() < TEMPORARY_NAMES => {
-                if !self.temporary.contains(&table) {
-                    self.temporary.push(table);
-                }
-            }
-            _ => self.temporary_uncounted = true,
-        }
-    }
-
-    fn drop_temporary(&mut self, table: TableName<'_>) {
-        let table = self.resolve(table);
-        self.temporary.retain(|t| Some(t) != table.as_ref());
-        if self.temporary.is_empty() && !self.temporary_uncounted {
-            self.pins.clear(Pins::TEMPORARY_TABLES);
-        }
-    }
-
-    /// A table's name with its schema, as written: where case does not matter to the server a pin may stay for nothing.
-    fn resolve(&self, table: TableName<'_>) -> Option<TemporaryName> {
-        let current = self.schema.as_deref().filter(|_| !self.schema_unknown);
-        let schema = table.schema.or(current)?;
-        Some((schema.to_vec(), table.name.to_vec()))
-    }
-
-    fn record(&mut self, key: &[u8], replay: Replay, neutral: bool, depends: bool) {
+    fn record(
+        &mut self,
+        key: &[u8],
+        replay: Replay,
+        neutral: bool,
+        depends: bool,
+        made_from: MadeFrom,
+    ) {
         if !depends {
-            self.drop_replaced(key);
+            Arc::make_mut(&mut self.history).drop_replaced(key);
         }
-        self.append(key.to_vec(), replay, neutral, depends);
+        self.append(Entry {
+            key: key.to_vec(),
+            replay,
+            neutral,
+            depends,
+            made_from,
+        });
     }
 
-    /// Takes out an older entry of the same key, unless something behind it was read in its light: texts whose meaning
-    /// hangs on character set or sql_mode, and values made from earlier ones.
-    fn drop_replaced(&mut self, key: &[u8]) {
-        let entries = self.history.entries();
-        let Some(at) = entries.iter().rposition(|e| e.key == key) else {
-            return;
-        };
-        let parses = is_reading(key);
-        let later = entries.get(at + 1..).unwrap_or_default();
-        if later.iter().any(|e| e.depends || (parses && !e.neutral)) {
-            return;
-        }
-        Arc::make_mut(&mut self.history).remove(at);
-    }
-
-    fn append(&mut self, key: Vec<u8>, replay: Replay, neutral: bool, depends: bool) {
-        let bytes = self.history.bytes().saturating_add(replay.len());
+    fn append(&mut self, entry: Entry) {
+        let bytes = self.history.bytes().saturating_add(entry.replay.len());
         if self.history.entries().len() >= HISTORY_ENTRIES || bytes > HISTORY_BYTES {
             self.pins.set(Pins::HISTORY);
             self.set_user_variables_unknown();
             Arc::make_mut(&mut self.history).clear();
         }
-        let history = Arc::make_mut(&mut self.history);
         if !self.pins.any_of(Pins::HISTORY) {
-            history.push(Entry {
-                key,
-                replay,
-                neutral,
-                depends,
-            });
+            Arc::make_mut(&mut self.history).push(entry);
         }
     }
 }

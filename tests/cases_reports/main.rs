@@ -30,3 +30,4 @@ mod tls;
 mod transaction;
 mod transaction_forms;
 mod variables;
+mod variations;

@@ -2,6 +2,7 @@
 
 use super::State;
 use crate::route::Pins;
+use crate::session::history::MadeFrom;
 use crate::session::replay::{Replay, neutral};
 use crate::sql::{self, Dialect, Effect, Value};
 
@@ -83,7 +84,8 @@ impl State {
         text.extend_from_slice(value.text);
         let depends = value.text.contains(&b'@');
         let neutral = neutral(value.text) && name.is_ascii();
-        self.record(&key, Replay::Assign(text), neutral, depends);
+        let made_from = MadeFrom::of_user_variable(value.text);
+        self.record(&key, Replay::Assign(text), neutral, depends, made_from);
         self.unknown.names.retain(|unknown| *unknown != key);
         if self.unknown.names.is_empty() && !self.unknown.any {
             self.pins.clear(Pins::USER_VARIABLES);
@@ -179,5 +181,28 @@ mod tests {
             assert!(state.pins().any_of(Pins::USER_VARIABLES), "{text}");
             assert!(!state.names_the_unknown());
         }
+    }
+
+    #[test]
+    fn settings_stay_for_values_made_under_them_and_do_not_pile_up() {
+        let mut state = State::default();
+        for n in 0..200 {
+            note(&mut state, &format!("SET time_zone = '+0{}:00'", n % 7));
+            note(&mut state, "SET @a = FROM_UNIXTIME(0)");
+            note(&mut state, "SET NAMES utf8mb4 COLLATE utf8mb4_bin");
+            note(&mut state, "SET @b = 'b'");
+            note(&mut state, "SET NAMES utf8mb4");
+            note(&mut state, "SET time_zone = 'SYSTEM'");
+            note(&mut state, "SET SESSION TRANSACTION READ ONLY");
+            note(&mut state, "SET SESSION TRANSACTION READ WRITE");
+        }
+        assert!(!state.pins().any_of(Pins::HISTORY));
+        let keys: Vec<_> = state.history().entries().iter().map(|e| &*e.key).collect();
+        let behind = |later: &[u8], earlier: &[u8]| {
+            keys.iter().position(|key| *key == earlier).unwrap()
+                < keys.iter().position(|key| *key == later).unwrap()
+        };
+        assert!(keys.len() < 12, "{keys:?}");
+        assert!(behind(b"@a", b"time_zone") && behind(b"@b", b"names"));
     }
 }
