@@ -297,9 +297,7 @@ impl Session {
             access: if is_read { Access::Read } else { Access::Write },
             expect: Some(Expect::Response),
             what: match statement.kind {
-                Kind::Commit | Kind::Rollback if sql::releases_connection(sql, &dialect) => {
-                    What::Release
-                }
+                Kind::Commit | Kind::Rollback if self.releases(sql, &dialect) => What::Release,
                 kind => What::Query {
                     at: 4 + at,
                     traits: statement.traits,

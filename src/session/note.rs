@@ -169,8 +169,13 @@ impl Session {
                     self.state.set_opaque();
                     self.state.set_user_variables_unknown();
                 }
+                let ends = matches!(kind, Kind::Commit | Kind::Rollback);
+                let whole = statement.text.clone().filter(|_| ends && ok);
                 let text = text.as_ref().map_or(&b""[..], |text| &text.sql);
                 self.note_statement(kind, traits, (text, bound), outcome, dialect);
+                if whole.is_some_and(|text| self.releases(&text.sql, dialect)) {
+                    self.close(out);
+                }
             }
             What::LongQuery(kind) => {
                 // Only its head was seen. More results than one tell of statements behind it.
@@ -209,6 +214,11 @@ impl Session {
             What::Prepare { .. } => self.preparing = None,
             What::InitDb | What::SetOption(_) | What::Release | What::Plain => {}
         }
+    }
+
+    /// Whether the server ends the connection behind this COMMIT or ROLLBACK.
+    pub(super) fn releases(&self, sql: &[u8], dialect: &Dialect) -> bool {
+        sql::releases_connection(sql, dialect, self.state.releases_by_default())
     }
 
     /// Notes where questions about previous statements are to be asked: SHOW WARNINGS, ROW_COUNT(), FOUND_ROWS(). What sets them

@@ -27,13 +27,16 @@ pub fn kill_target(sql: &[u8], d: &Dialect) -> Option<Kill> {
     (c.tok() == Tok::End).then_some(Kill { query, id })
 }
 
-/// Whether a COMMIT or ROLLBACK ends the connection too: RELEASE without NO before it.
+/// Whether a COMMIT or ROLLBACK ends the connection too: as its RELEASE or NO RELEASE says, or as it is `by_default`, which is what
+/// `completion_type` says.
 #[must_use]
-pub fn releases_connection(sql: &[u8], d: &Dialect) -> bool {
+pub fn releases_connection(sql: &[u8], d: &Dialect, by_default: bool) -> bool {
     let mut c = Cursor::new(sql, d);
-    let (mut releases, mut is_negated) = (false, false);
+    let (mut releases, mut is_negated) = (by_default, false);
     while !c.is_at_end() {
-        releases |= c.is_word("release") && !is_negated;
+        if c.is_word("release") {
+            releases = !is_negated;
+        }
         is_negated = c.is_word("no");
         c.step();
     }

@@ -238,3 +238,35 @@ fn b047_access_modes_may_be_set_again_and_again() {
         assert_eq!(super::stage::table(&reply), ["+01:00,REPEATABLE-READ,0"]);
     }
 }
+
+/// B162: what ends the connection on the server ends it here, however it was said.
+#[test]
+fn b162_transactions_that_end_their_connection() {
+    for stage in Stage::both() {
+        let ended = |client: &mut Wire, how: &str| {
+            assert!(client.try_query("SELECT 1").is_err(), "behind {how}");
+        };
+        for how in ["2", "'RELEASE'"] {
+            let mut client = stage.client();
+            client.ok(&format!("SET completion_type = {how}"));
+            client.ok("BEGIN");
+            client.ok("ROLLBACK NO RELEASE");
+            client.ok("SELECT 1");
+            client.ok("COMMIT");
+            ended(&mut client, how);
+        }
+        for how in ["COMMIT RELEASE", "ROLLBACK AND NO CHAIN RELEASE"] {
+            let mut client = stage.client();
+            client.ok("CREATE TEMPORARY TABLE tt(i INT)");
+            client.ok("DROP TEMPORARY TABLE tt");
+            let statement = client.prepare(how);
+            client.execute(&statement, &[]).assert_ok();
+            ended(&mut client, how);
+        }
+        let mut client = stage.client();
+        client.ok("SET completion_type = 2");
+        client.ok("SET completion_type = 0");
+        client.ok("COMMIT");
+        client.ok("SELECT 1");
+    }
+}

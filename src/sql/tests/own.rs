@@ -61,10 +61,19 @@ fn ends_of_connections() {
         ("COMMIT; SELECT release", false),
     ] {
         assert_eq!(
-            releases_connection(sql.as_bytes(), &MARIADB),
+            releases_connection(sql.as_bytes(), &MARIADB, false),
             expected,
             "{sql}"
         );
+    }
+    for (sql, expected) in [
+        ("COMMIT", true),
+        ("ROLLBACK AND CHAIN", true),
+        ("COMMIT NO RELEASE", false),
+        ("COMMIT AND NO CHAIN RELEASE", true),
+    ] {
+        let releases = releases_connection(sql.as_bytes(), &MARIADB, true);
+        assert_eq!(releases, expected, "{sql} by default");
     }
 }
 
