@@ -88,8 +88,10 @@ pub fn answered(sql: &[u8], d: &Dialect, answers: &Answers) -> Answered {
         };
         // As a branch beside the question, so that the column is described as the question's is.
         let number = match which {
-            Which::ConnectionId => format!("CAST({value} AS UNSIGNED)"),
-            Which::RowCount | Which::FoundRows | Which::Warnings | Which::Errors => value,
+            Which::ConnectionId | Which::Warnings | Which::Errors => {
+                format!("CAST({value} AS UNSIGNED)")
+            }
+            Which::RowCount | Which::FoundRows => value,
         };
         done.text.extend_from_slice(c.span(copied, start));
         done.text
@@ -233,12 +235,12 @@ mod tests {
             ),
             (
                 "SELECT @@warning_count, @@error_count+1",
-                "SELECT IF(1,2,@@warning_count) AS `@@warning_count`, IF(1,0,@@error_count)+1",
+                "SELECT IF(1,CAST(2 AS UNSIGNED),@@warning_count) AS `@@warning_count`, IF(1,CAST(0 AS UNSIGNED),@@error_count)+1",
             ),
             (
                 "SELECT @@session.warning_count, @@LOCAL.error_count + @@session.sql_mode",
-                "SELECT IF(1,2,@@session.warning_count) AS `@@session.warning_count`, \
-                 IF(1,0,@@LOCAL.error_count) + @@session.sql_mode",
+                "SELECT IF(1,CAST(2 AS UNSIGNED),@@session.warning_count) AS `@@session.warning_count`, \
+                 IF(1,CAST(0 AS UNSIGNED),@@LOCAL.error_count) + @@session.sql_mode",
             ),
             ("SELECT FOUND_ROWS() n", "SELECT IF(1,17,FOUND_ROWS()) n"),
             ("SELECT 1 + ROW_COUNT()", "SELECT 1 + IF(1,-1,ROW_COUNT())"),

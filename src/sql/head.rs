@@ -294,7 +294,12 @@ impl Head {
                 self.is_stored = true;
                 State::Done
             }
-            Kw::Table | Kw::Object => State::Done,
+            // What a view asks, whoever reads it asks.
+            Kw::Object => {
+                self.is_stored = true;
+                State::Done
+            }
+            Kw::Table => State::Done,
             _ => State::Create,
         }
     }

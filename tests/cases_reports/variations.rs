@@ -270,3 +270,44 @@ fn b162_transactions_that_end_their_connection() {
         client.ok("SELECT 1");
     }
 }
+
+/// B130: what a view asks is asked by whoever reads it, not by who made it.
+#[test]
+fn b130_a_view_is_stored_as_it_was_said() {
+    for stage in Stage::both() {
+        let (mut direct, mut client) = (stage.direct(), stage.client());
+        let asked = "SELECT ROW_COUNT() AS r, FOUND_ROWS() AS f, CONNECTION_ID() AS c, LAST_INSERT_ID() AS l";
+        for begin in [
+            "CREATE VIEW vq AS",
+            "CREATE OR REPLACE VIEW vq AS",
+            "ALTER VIEW vq AS",
+        ] {
+            let stored = |maker: &mut Wire| {
+                maker.ok("SELECT 1 FROM t");
+                maker.ok(&format!("{begin} {asked}"));
+                super::stage::table(&stage.direct().query("SHOW CREATE VIEW vq"))
+            };
+            let expected = stored(&mut direct);
+            let undo = if begin.starts_with("CREATE VIEW") {
+                "DROP VIEW vq"
+            } else {
+                "CREATE OR REPLACE VIEW vq AS SELECT 1"
+            };
+            direct.ok(undo);
+            assert_eq!(stored(&mut client), expected, "{begin}");
+        }
+    }
+}
+
+/// B077: the numbers of warnings and errors are described as a server describes them, whoever answers.
+#[test]
+fn b077_numbers_of_warnings_are_unsigned() {
+    same_on_both(&["SELECT @@warning_count
+        SELECT @@error_count, @@warning_count FROM t LIMIT 1
+        SELECT CAST('abc' AS SIGNED)
+        SELECT @@warning_count
+        DROP TABLE IF EXISTS nosuch
+        SELECT @@warning_count, @@session.error_count
+        SELECT 1
+        SELECT @@error_count"]);
+}
