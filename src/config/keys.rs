@@ -9,8 +9,6 @@ use Acted::{No, Yes};
 pub enum Acted {
     /// It does.
     Yes,
-    /// It behaves as if the key had its default value.
-    AsDefault,
     /// It does nothing about it yet, whatever the value.
     No,
 }
@@ -190,11 +188,6 @@ pub(super) fn children(parent: &str) -> Vec<&'static str> {
         }
     }
     names
-}
-
-/// The entry of a path, if it is a leaf.
-pub(super) fn find(path: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.path == path)
 }
 
 /// Whether this version acts on nothing at or below the path.

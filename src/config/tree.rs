@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::field::Field;
-use super::keys::{self, Acted};
+use super::keys;
 use super::problem::{InputFile, Problem, Severity, on_one_line};
 use super::{Outside, SealKey};
 
@@ -154,7 +154,7 @@ impl<'a> Section<'a> {
         if known == ["*"] {
             return;
         }
-        for (key, value) in self.table.into_iter().flat_map(DeTable::iter) {
+        for (key, _) in self.table.into_iter().flat_map(DeTable::iter) {
             let name = key.get_ref().as_ref();
             let path = join(&self.path, name);
             if !known.contains(&name) {
@@ -165,13 +165,7 @@ impl<'a> Section<'a> {
             }
             let schema = join(&self.schema, name);
             let parent_is_ignored = !self.schema.is_empty() && keys::is_ignored(&self.schema);
-            let is_ignored = match keys::find(&schema) {
-                Some(leaf) if leaf.acted == Acted::AsDefault => {
-                    !is_written_as(value.get_ref(), leaf.default)
-                }
-                _ => keys::is_ignored(&schema),
-            };
-            if is_ignored && !parent_is_ignored {
+            if keys::is_ignored(&schema) && !parent_is_ignored {
                 self.ctx.report(
                     Severity::Note,
                     key.span().start,
@@ -345,14 +339,4 @@ fn elsewhere(schema: &str, given: &str, known: &[&str]) -> String {
         format!("`{schema}` has")
     };
     format!("; {place} {}", known.join(", "))
-}
-
-/// Whether a value is the one that the default text says.
-fn is_written_as(value: &DeValue<'_>, default: &str) -> bool {
-    match value {
-        DeValue::String(text) => default.trim_matches('"') == text.as_ref(),
-        DeValue::Integer(digits) => default == digits.to_string(),
-        DeValue::Boolean(value) => default == if *value { "true" } else { "false" },
-        _ => false,
-    }
 }

@@ -32,7 +32,6 @@ fn tables() -> String {
         };
         let sign = match key.acted {
             Acted::Yes => "",
-            Acted::AsDefault => " ◐",
             Acted::No => " ○",
         };
         let _ = writeln!(text, "| `{name}`{sign} | {default} | {} |", key.meaning);
