@@ -37,7 +37,7 @@ pub(super) struct Client {
     /// Where it waits, for each of them.
     pub(super) waits_at: [Option<HostId>; 2],
     /// The account as one of whose clients it counts.
-    pub(super) admitted: Option<usize>,
+    pub(super) admitted: Option<u32>,
     /// It is to go as soon as nothing would be lost: its account or address is configured no more.
     pub(super) is_dismissed: bool,
     /// It is listed as having a connection on call.

@@ -34,7 +34,7 @@ pub(super) struct Lender<'w> {
     /// The replica that has been chosen, when it had no idle connection.
     pub(super) chosen: Option<HostId>,
     /// The account as one of whose clients the client counts.
-    pub(super) admitted: Option<usize>,
+    pub(super) admitted: Option<u32>,
     /// Connections that turned out to be dead.
     pub(super) dead: Vec<Key>,
 }
@@ -77,7 +77,10 @@ impl Lend for Lender<'_> {
     }
 
     fn admit(&mut self, account: usize) -> bool {
-        if self.admitted == Some(account) {
+        let Ok(place) = u32::try_from(account) else {
+            return false;
+        };
+        if self.admitted == Some(place) {
             return true;
         }
         let (Some(count), Some(entry)) = (
@@ -94,7 +97,7 @@ impl Lend for Lender<'_> {
         if count.fetch_update(Relaxed, Relaxed, one_more).is_err() {
             return false;
         }
-        self.live.uncount_client(self.admitted.replace(account));
+        self.live.uncount_client(self.admitted.replace(place));
         true
     }
 }

@@ -97,8 +97,8 @@ impl Live {
     }
 
     /// A client is not one of this account's any more.
-    pub(super) fn uncount_client(&self, account: Option<usize>) {
-        if let Some(count) = account.and_then(|account| self.clients.get(account)) {
+    pub(super) fn uncount_client(&self, account: Option<u32>) {
+        if let Some(count) = account.and_then(|account| self.clients.get(account as usize)) {
             count.fetch_sub(1, Ordering::Relaxed);
         }
     }
