@@ -86,14 +86,20 @@ fn subject(items: &[Item]) -> Option<(Shows, Option<&Item>, &Item)> {
         _ => (None, first),
     };
     let behind = at + if schema_item.is_some() { 3 } else { 1 };
-    if is(behind, &["from", "in"]) {
-        return None;
+    let may_follow = shows != Shows::Create && is(0, &["show"]);
+    if may_follow && is(behind, &["from", "in"]) {
+        // The schema that is named last counts.
+        return match (schema_item, items.get(behind + 1)) {
+            (None, Some(schema)) => Some((shows, Some(schema), name)),
+            _ => None,
+        };
     }
     Some((shows, schema_item, name))
 }
 
-/// Whether a statement describes a table that every group has: which of them is asked makes no difference.
-pub(super) fn is_of_global(
+/// Whether a statement that describes no sharded table describes one that every group has (which of them is asked makes no difference), or
+/// one of a schema that stands behind its name.
+pub(super) fn is_of_another(
     placement: &Placement,
     text: &[u8],
     d: &Dialect,
@@ -102,7 +108,8 @@ pub(super) fn is_of_global(
     let items = items(text, d, 16);
     subject(&items).is_some_and(|(_, schema_item, name)| {
         let schema = schema_item.map_or(schema, |schema| Some(&*schema.name));
-        schema.is_some_and(|schema| placement.is_global(schema, &name.name))
+        let is_behind = schema_item.is_some_and(|item| item.place.start > name.place.start);
+        is_behind || schema.is_some_and(|schema| placement.is_global(schema, &name.name))
     })
 }
 

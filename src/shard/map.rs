@@ -98,7 +98,7 @@ impl Placement {
         let names = tables.iter().map(|table| table.name.as_str());
         let names = names.chain(globals.iter().map(|(_, name)| name.as_str()));
         let words = Words::new(names, !doubt.is_empty());
-        Some(Self {
+        let mut placement = Self {
             tables,
             globals,
             doubt,
@@ -111,7 +111,11 @@ impl Placement {
                 .map(|(place, group)| (*place, group.schemas.clone()))
                 .collect(),
             words,
-        })
+        };
+        if placement.has_other_names() {
+            placement.words.look_for_questions();
+        }
+        Some(placement)
     }
 
     /// The words by which statements are told apart that may name one of these tables.

@@ -1,7 +1,11 @@
 //! Whether a statement names a table of the configuration: first by its words, which costs next to nothing and is all that an
 //! unsharded statement ever pays; then by its tokens, in the places where a table can stand.
 
+use super::catalog::{self, Place};
+use super::describe::describe;
+use super::listing;
 use super::map::Placement;
+use super::rename;
 use crate::sql::{self, Dialect, Tok};
 
 /// The words by which statements are told apart that may name a table.
@@ -17,6 +21,8 @@ pub struct Words {
     always: bool,
     /// It is not known which names there are.
     is_in_doubt: bool,
+    /// Servers call tables or schemas otherwise than clients.
+    has_other_names: bool,
 }
 
 const fn is_word(b: u8) -> bool {
@@ -46,6 +52,11 @@ impl Words {
         found
     }
 
+    /// Questions for names matter too.
+    pub(super) fn look_for_questions(&mut self) {
+        self.has_other_names = true;
+    }
+
     fn add(&mut self, word: Box<[u8]>) {
         self.lengths |= 1 << word.len().min(63);
         if let Some(first) = word.first().filter(|b| b.is_ascii()) {
@@ -55,11 +66,16 @@ impl Words {
         self.words.push(word);
     }
 
-    /// Whether one of the words stands anywhere in the text, in any case.
+    /// Whether one of the words stands anywhere in the text, in any case, or it may ask servers for their names.
     #[must_use]
     pub fn occur_in(&self, text: &[u8]) -> bool {
         if self.always || self.is_in_doubt {
             return true;
+        }
+        match First::of(text) {
+            First::Show if self.has_other_names => return true,
+            First::Define | First::Unknown => return true,
+            First::Show | First::Other => {}
         }
         let mut at = 0;
         while let Some(first) = text.get(at) {
@@ -70,7 +86,8 @@ impl Words {
             let rest = text.get(at..).unwrap_or_default();
             let len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
             let word = rest.get(..len).unwrap_or_default();
-            if self.has(word) {
+            let is_catalog = || word.eq_ignore_ascii_case(b"information_schema");
+            if self.has(word) || self.has_other_names && is_catalog() {
                 return true;
             }
             // `/*!50000orders */`
@@ -108,12 +125,83 @@ impl Words {
     }
 }
 
+/// What a statement's first word says of it, where that can be told without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// SHOW.
+    Show,
+    /// RENAME or ALTER.
+    Define,
+    Other,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl First {
+    fn of(text: &[u8]) -> Self {
+        let mut rest = text.trim_ascii_start();
+        loop {
+            let end = if rest.starts_with(b"/*") && !matches!(rest.get(2), Some(b'!' | b'M')) {
+                memchr::memmem::find(rest, b"*/").map(|at| at + 2)
+            } else if rest.starts_with(b"#") || rest.starts_with(b"--") {
+                memchr::memchr(b'\n', rest).map(|at| at + 1)
+            } else {
+                break;
+            };
+            let end = end.and_then(|end| rest.get(end..));
+            rest = end.unwrap_or_default().trim_ascii_start();
+        }
+        let is = |word: &[u8]| {
+            let head = rest.get(..word.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+        };
+        match rest.first().map(u8::to_ascii_lowercase) {
+            Some(b's') if is(b"show") => Self::Show,
+            Some(b'r') if is(b"rename") => Self::Define,
+            Some(b'a') if is(b"alter") => Self::Define,
+            Some(b'/') => Self::Unknown,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl Placement {
+    /// Whether a text asks servers for their names, and some are others than clients know.
+    fn asks_names(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
+        // One that is refused asks.
+        let lists = || !matches!(listing::listing(self, text, d, schema), Ok(None));
+        self.words().has_other_names && (!self.catalog(text, d).is_empty() || lists())
+    }
+
+    /// Whether a text describes a table, or would have one have another name, that is named where `is_named` does not look.
+    fn is_about_names(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
+        let describes = || describe(self, text, d, schema).is_some();
+        let renames = || rename::refused(self, text, d, schema).is_some();
+        match First::of(text) {
+            First::Show => describes(),
+            First::Define => renames(),
+            First::Unknown => describes() || renames(),
+            First::Other => false,
+        }
+    }
+
+    /// The places where a query asks servers for their names, if some are others than clients know.
+    pub(super) fn catalog(&self, text: &[u8], d: &Dialect) -> Vec<Place> {
+        if self.words().has_other_names {
+            catalog::places(text, d)
+        } else {
+            Vec::new()
+        }
+    }
+
     /// Whether a sharded or global table may be named where a table can stand, or changed while it is not known which are global.
     /// `schema` is the session's.
     #[must_use]
     pub fn is_mentioned(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
-        self.is_named(text, d, schema) || self.may_change_in_doubt(text, d, schema)
+        self.is_named(text, d, schema)
+            || self.may_change_in_doubt(text, d, schema)
+            || self.asks_names(text, d, schema)
+            || self.is_about_names(text, d, schema)
     }
 
     /// Whether a sharded or global table may be named where a table can stand.

@@ -14,6 +14,8 @@
 //! | `read`, `lower`, `write`, `describe`, `define`, `names`, `values` | from the tree to the shape |
 //! | `apart`, `parts` | what cannot be asked of several shards, and what can be written in parts |
 //! | `ids`, `fill` | keys that Atlas generates, and where they go in an INSERT |
+//! | `rename` | names that no statement may change |
+//! | `listing`, `catalog`, `known` | SHOW TABLES and `information_schema`, by the names that clients know |
 //! | `columns` | the columns of tables whose INSERTs do not name them |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
 //! | `shapes` | shapes of texts that come again with other literals |
@@ -25,6 +27,7 @@
 //! Not here: running a plan, which is the session's.
 
 mod apart;
+mod catalog;
 mod columns;
 mod compare;
 mod cond;
@@ -37,6 +40,8 @@ mod hash;
 mod ids;
 mod key;
 mod keyset;
+mod known;
+mod listing;
 mod lookout;
 mod lower;
 mod map;
@@ -47,6 +52,7 @@ mod parts;
 mod plan;
 mod read;
 mod refused;
+mod rename;
 mod shape;
 mod shapes;
 mod splice;
@@ -143,19 +149,25 @@ impl Placement {
         if let Some(shape) = describe::describe(self, text, d, schema) {
             return Ok(Some(shape));
         }
-        if describe::is_of_global(self, text, d, schema) {
+        if describe::is_of_another(self, text, d, schema) {
             return Ok(None);
+        }
+        if let Some(refused) = rename::refused(self, text, d, schema) {
+            return Err(refused);
         }
         if let Some(shape) = define::define(self, text, d, schema)? {
             return Ok(Some(shape));
         }
+        if let Some(listing) = listing::listing(self, text, d, schema)? {
+            return Ok(Some(Shape::of_names(Some(listing), Vec::new())));
+        }
+        let catalog = self.catalog(text, d);
+        if !catalog.is_empty() && !self.is_named(text, d, schema) {
+            return Ok(Some(Shape::of_names(None, catalog)));
+        }
         if !is_query_or_change(text, d) {
             return if mention::is_acted_on(self, text, d, schema) {
-                let is_rename = sql::Tokens::new(text, d)
-                    .next()
-                    .and_then(|t| text.get(t.start..t.end))
-                    .is_some_and(|word| word.eq_ignore_ascii_case(b"rename"));
-                read::refuse(if is_rename { RENAME } else { ELSEWHERE })
+                read::refuse(ELSEWHERE)
             } else {
                 Ok(None)
             };
@@ -164,6 +176,7 @@ impl Placement {
         let mut reader = Reader::new(self, text, d, schema, columns, parsed.is_doubtful);
         reader.statement(&parsed.statement)?;
         reader.shape.params = parsed.params;
+        reader.shape.catalog = catalog;
         reader.shape.asks_schema = schema.is_some() && sql::asks_schema(text, d);
         if parsed.is_locking {
             reader.obstacle("a locking read over several shards");
@@ -209,9 +222,6 @@ impl Placement {
 
 /// What to do with statements that are not analysed.
 const ELSEWHERE: &str = "this kind of statement on a sharded or global table: send it to the servers of each group, with the names of the physical tables";
-
-/// What to do to have a table's name be another: the configuration has it too.
-const RENAME: &str = "RENAME of a sharded or global table: rename its tables in each group, by their names there, and the table in the configuration, and reload";
 
 /// Whether a statement is of a kind that the parser is asked about.
 fn is_query_or_change(text: &[u8], d: &Dialect) -> bool {

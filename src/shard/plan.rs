@@ -96,7 +96,9 @@ impl Placement {
             if shape.act != Act::Read {
                 return self.everywhere(shape, asked);
             }
-            return Ok(Plan::One(self.leg(shape, asked.here, &[], asked)?));
+            let is_home = shape.asks_names();
+            let group = if is_home { asked.home } else { asked.here };
+            return Ok(Plan::One(self.leg(shape, group, &[], asked)?));
         }
         if let Some(fill) = &shape.fill
             && shape.act == Act::Insert

@@ -3,9 +3,11 @@
 
 use std::ops::Range;
 
+use super::catalog::Place;
 use super::cond::{Cond, Operand};
 use super::dress::Shows;
 use super::fill::Fill;
+use super::listing::Listing;
 use super::refused::Refused;
 
 /// What a statement does.
@@ -96,7 +98,24 @@ impl Shape {
             obstacle: None,
             limit: None,
             shows: Shows::Data,
+            listing: None,
+            catalog: Vec::new(),
         }
+    }
+
+    /// One that asks servers for their names.
+    pub(super) fn of_names(listing: Option<Listing>, catalog: Vec<Place>) -> Self {
+        Self {
+            listing,
+            catalog,
+            ..Self::new(Act::Read)
+        }
+    }
+
+    /// It asks servers for their names, those of the account's own group.
+    #[must_use]
+    pub fn asks_names(&self) -> bool {
+        self.listing.is_some() || !self.catalog.is_empty()
     }
 
     /// One about a table as such: no row of it is chosen, and no name stands for it.
@@ -195,4 +214,8 @@ pub struct Shape {
     pub limit: Option<Operand>,
     /// Where its rows name tables.
     pub shows: Shows,
+    /// It lists tables or schemas.
+    pub listing: Option<Listing>,
+    /// Where it names tables of `information_schema`.
+    pub catalog: Vec<Place>,
 }

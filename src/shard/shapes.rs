@@ -218,7 +218,11 @@ fn learn(
     let Ok(Some(mut shape)) = placement.read(&signs, asked.d, schema) else {
         return Known::Odd;
     };
-    if shape.is_unlisted() || shape.has_own_ids || shape.params.len() != literals.len() {
+    if shape.is_unlisted()
+        || shape.asks_names()
+        || shape.has_own_ids
+        || shape.params.len() != literals.len()
+    {
         return Known::Odd;
     }
     shape.params.clear();

@@ -104,6 +104,15 @@ pub(super) fn splice(
             edits.push((place.clone(), quoted(there, d)?, None));
         }
     }
+    if let Some(listing) = &shape.listing {
+        listing.edits(placement, group, (text, d), &mut edits)?;
+    }
+    if !shape.catalog.is_empty() {
+        let names = placement.names_in(group);
+        for place in &shape.catalog {
+            place.edits(&names, text, d, &mut edits);
+        }
+    }
     if edits.is_empty() {
         return Ok(Spliced::default());
     }

@@ -14,6 +14,7 @@ mod ids;
 mod imported;
 mod inserts;
 mod kill;
+mod listing;
 mod logs;
 mod long;
 mod merging;

@@ -62,7 +62,7 @@ fn what_cannot_be_done_to_each_is_refused() {
         ),
         (
             "RENAME TABLE ord TO o",
-            "RENAME of a sharded or global table: rename its tables in each group",
+            "has too: rename its tables in each group, by their names there",
         ),
         (
             "RENAME TABLE o TO p, t1.zone TO q",

@@ -6,6 +6,7 @@ mod goes;
 mod ids;
 mod logic;
 mod lookout;
+mod names;
 mod parts;
 mod refuses;
 mod shapes;
