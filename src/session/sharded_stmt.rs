@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::departure::Front;
 use super::params;
 use super::rebind::Values;
+use super::texts::Text;
 use super::{Cx, Fault, Outputs, Session};
 use crate::shard::{Asked, Leg, Numbers, Placement, Plan, Refused, Scalar, Shape};
 use crate::sql::{Dialect, Kind, Statement, Traits};
@@ -23,9 +24,24 @@ pub(super) struct Logical {
     /// The map that it was read by; another may have come into force since.
     placement: Arc<Placement>,
     shape: Shape,
+    /// Texts of shards that were executed, so that connections that have prepared them keep them.
+    of_shards: Vec<Arc<Text>>,
 }
 
+/// More are not kept in use by one statement.
+const SHARDS_MAX: usize = 64;
+
 impl Logical {
+    /// Notes the text of a shard in whose place that of another comes.
+    fn keep(&mut self, text: Arc<Text>, era: u64) {
+        self.of_shards
+            .retain(|kept| kept.is_of(era) && !Arc::ptr_eq(kept, &text));
+        if self.of_shards.len() >= SHARDS_MAX {
+            self.of_shards.remove(0);
+        }
+        self.of_shards.push(text);
+    }
+
     /// What the client prepared.
     pub(super) fn sql(&self) -> &[u8] {
         &self.sql
@@ -109,6 +125,7 @@ impl Session {
             schema: schema.map(Into::into),
             placement: placement.clone(),
             shape,
+            of_shards: Vec::new(),
         };
         Ok(Some((leg, logical)))
     }
@@ -272,11 +289,13 @@ impl Session {
         }
         self.dress_for(cx, Some(&leg), Kind::Unknown, Traits::NONE);
         if let Some(statement) = self.statements.get_mut(id)
-            && let (Some(logical), Some(now)) = (&statement.logical, &statement.text)
+            && let (Some(logical), Some(now)) = (&mut statement.logical, &mut statement.text)
         {
             let text = leg.text.as_deref().unwrap_or(&logical.sql);
             if *now.sql != *text {
-                statement.text = Some(cx.texts.keep(text, &now.state));
+                let of_shard = cx.texts.keep(text, &now.state);
+                let before = std::mem::replace(now, of_shard);
+                logical.keep(before, cx.texts.era());
             }
         }
         Ok(true)

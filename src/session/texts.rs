@@ -23,6 +23,11 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// No definition was changed since it was kept.
+    pub(super) fn is_of(&self, era: u64) -> bool {
+        self.era == era
+    }
+
     fn is(&self, sql: &[u8], state: &History, era: u64) -> bool {
         *self.sql == *sql && self.state == *state && self.era == era
     }

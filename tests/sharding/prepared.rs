@@ -1,7 +1,7 @@
 //! Prepared writes to several physical tables of one group, and prepared definitions: as one server would have done them.
 
 use crate::Stage;
-use crate::common::{Bed, Node, Param, Reply, Statement, Wire};
+use crate::common::{Bed, Node, Param, Reply, Statement, Wire, unique_name};
 use crate::stage::{all, seen};
 
 /// A parameter as it lies in the packet: its type's number and flag, and its bytes (nothing for NULL).
@@ -314,5 +314,33 @@ fn prepared_definitions_are_made_on_every_table() {
                 assert_eq!(seen(&client.query(sql)), wanted, "{:?}: {sql}", bed.kind);
             }
         }
+    }
+}
+
+/// Executions that take turns on two tables of a group: each of these is prepared once on a connection, and stays so.
+#[test]
+fn tables_that_take_turns_are_prepared_once_each() {
+    for bed in Bed::both() {
+        let stage = Stage::new(&bed, "transaction");
+        let (mut client, tag) = (stage.client(), unique_name("turns"));
+        let sql = format!("SELECT s FROM log WHERE id = ? /* {tag} */");
+        client.ok("INSERT INTO log (id, s) VALUES (4, 'zero'), (5, 'one')");
+        let statement = client.prepare(&sql);
+        // One connection, the primary's.
+        client.ok("BEGIN");
+        let marks = bed.marks();
+        for turn in 0..8 {
+            let (id, wanted) = [(4, &b"\x04zero"[..]), (5, b"\x03one")][turn % 2];
+            let rows = client.execute(&statement, &[Param::Int(id)]);
+            let rows = rows.assert_ok().binary_rows();
+            assert_eq!(rows[0][0].as_deref(), Some(wanted));
+        }
+        client.ok("COMMIT");
+        let entries = marks.entries(Node::Primary);
+        let prepared = entries
+            .iter()
+            .filter(|entry| entry.command == "Prepare" && entry.text.contains(&tag));
+        // One of them may have been there.
+        assert!((1..=2).contains(&prepared.count()), "{:?}", bed.kind);
     }
 }
