@@ -12,12 +12,18 @@ use script::Form;
 fn exchange(c: &mut Criterion) {
     let mut group = c.benchmark_group("exchange");
     for form in Form::ALL {
-        let mut pair = Pair::bound();
-        let (command, reply) = (form.command(), form.reply());
-        group.bench_function(form.name(), |b| {
-            b.iter(|| pair.exchange(black_box(&command), black_box(&reply)))
-        });
-        assert_eq!(pair.to_client, reply);
+        let command = form.command();
+        let (plain, sharded) = (form.reply(), form.reply_of_shard());
+        let cases = [
+            ("", Pair::bound(), &plain),
+            (", sharded", Pair::sharded(), &sharded),
+        ];
+        for (what, mut pair, reply) in cases {
+            group.bench_function(format!("{}{what}", form.name()), |b| {
+                b.iter(|| pair.exchange(black_box(&command), black_box(reply)))
+            });
+            assert_eq!(pair.to_client, plain);
+        }
     }
     group.finish();
 }

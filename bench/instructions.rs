@@ -1,5 +1,5 @@
 //! Runs so many statements of one form, for a tool that counts instructions: `bench/instructions` runs it twice and subtracts.
-//! Arguments: `session` or `worker`, a form, a number.
+//! Arguments: `session`, `sharded` or `worker`, a form, a number.
 
 mod loopback;
 mod pair;
@@ -23,23 +23,25 @@ fn main() -> ExitCode {
         _ => None,
     };
     match parsed {
-        Some(("session", form, count)) => session(form, count),
+        Some(("session", form, count)) => session(Pair::bound(), form, &form.reply(), count),
+        Some(("sharded", form, count)) => {
+            session(Pair::sharded(), form, &form.reply_of_shard(), count)
+        }
         Some(("worker", form, count)) => worker(form, count),
         _ => {
-            eprintln!("usage: instructions session|worker FORM COUNT");
+            eprintln!("usage: instructions session|sharded|worker FORM COUNT");
             return ExitCode::from(2);
         }
     }
     ExitCode::SUCCESS
 }
 
-fn session(form: Form, count: u64) {
-    let mut pair = Pair::bound();
-    let (command, reply) = (form.command(), form.reply());
+fn session(mut pair: Pair, form: Form, reply: &[u8], count: u64) {
+    let command = form.command();
     for _ in 0..count {
-        pair.exchange(black_box(&command), black_box(&reply));
+        pair.exchange(black_box(&command), black_box(reply));
     }
-    assert_eq!(pair.to_client, reply);
+    assert_eq!(pair.to_client, form.reply());
 }
 
 fn worker(form: Form, count: u64) {

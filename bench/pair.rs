@@ -19,7 +19,7 @@ use atlas::session::{
 use atlas::snapshot::Snapshot;
 use atlas::wire::{Capabilities, Greeting, Login, OkPacket, ResultSetWriter, RowFormat, Status};
 
-use crate::script::{CAPABILITIES, Form};
+use crate::script::{CAPABILITIES, Form, INSERT_ID, SELECT_ID, prepared};
 
 const CONFIG: &str = r#"
 [[groups]]
@@ -30,6 +30,29 @@ replicas = [{ address = "127.0.0.1:3307" }]
 [[users]]
 name = "app"
 password = "app-pw"
+"#;
+
+/// The same account, and the table of [`Form`]'s statements spread over eight tables in two groups.
+const SHARDED: &str = r#"
+[[groups]]
+name = "main"
+primary = "127.0.0.1:3306"
+replicas = [{ address = "127.0.0.1:3307" }]
+
+[[groups]]
+name = "g1"
+primary = "127.0.0.1:3308"
+replicas = [{ address = "127.0.0.1:3309" }]
+
+[[users]]
+name = "app"
+password = "app-pw"
+group = "main"
+
+[[tables]]
+name = "sbtest.sbtest1"
+key = "id"
+ranges = [{ groups = ["main", "g1"], tables = 4 }]
 "#;
 
 /// See the file's words.
@@ -66,6 +89,8 @@ impl Lend for Idle {
     }
 }
 
+const SCHEMA: &[u8] = b"sbtest";
+
 fn nonce() -> [u8; 20] {
     *b"twenty bytes, no nul"
 }
@@ -73,7 +98,11 @@ fn nonce() -> [u8; 20] {
 impl Pair {
     /// A session whose client has logged in.
     pub fn logged_in() -> Self {
-        let config = atlas::config::load(CONFIG, "bench.toml", &|_| None)
+        Self::with(CONFIG)
+    }
+
+    fn with(config: &str) -> Self {
+        let config = atlas::config::load(config, "bench.toml", &|_| None)
             .unwrap_or_else(|problems| panic!("{problems:?}"));
         let snapshot = Snapshot::new(config);
         let mut offer = Offer::default();
@@ -112,26 +141,34 @@ impl Pair {
 
     /// The same, with both server connections bound and the statements prepared that [`Form`] executes.
     pub fn bound() -> Self {
-        let mut pair = Self::logged_in();
+        Self::logged_in().ready_for(Form::reply)
+    }
+
+    /// The same where the statements' table is sharded; servers answer with [`Form::reply_of_shard`].
+    pub fn sharded() -> Self {
+        Self::with(SHARDED).ready_for(Form::reply_of_shard)
+    }
+
+    fn ready_for(mut self, reply: fn(Form) -> Vec<u8>) -> Self {
         for (command, reply) in Form::prepares() {
-            pair.exchange(&command, &reply);
+            self.exchange(&command, &reply);
         }
         for form in Form::ALL {
-            pair.exchange(&form.command(), &form.reply());
+            self.exchange(&form.command(), &reply(form));
         }
-        pair
+        self
     }
 
     fn log_in(&mut self) {
         let greeting = Greeting::parse(&self.to_client[4..]).expect("a greeting");
         let auth = caching_sha2_scramble(b"app-pw", &greeting.nonce);
         let login = Login {
-            capabilities: CAPABILITIES,
+            capabilities: CAPABILITIES.union(Capabilities::CONNECT_WITH_DB),
             max_packet: 1 << 24,
             charset: 45,
             user: b"app",
             auth: &auth,
-            schema: None,
+            schema: Some(SCHEMA),
             plugin: Some(b"caching_sha2_password"),
             attributes: b"",
             zstd_level: None,
@@ -148,7 +185,8 @@ impl Pair {
         self.turn();
         while let Some(role) = self.asked() {
             self.received.clear();
-            let own = answers_to_setup(&self.to_server[role as usize]);
+            let said = &self.to_server[role as usize];
+            let own = answers_to_setup(said).or_else(|| answers_to_prepare(said));
             match &own {
                 Some(answers) => self.received.extend_from_slice(answers),
                 None => self.received.extend_from_slice(reply),
@@ -202,7 +240,7 @@ impl Pair {
             };
             let ready = self.ready();
             let shape = self.session.shape(role, &self.snapshot);
-            let known = Known::new(HostId(role as u16), shape, None, &ready);
+            let known = Known::new(HostId(role as u16), shape, Some(SCHEMA), &ready);
             self.tell(|session, _, _, _, out| session.on_backend_ready(role, known, out));
         }
     }
@@ -249,6 +287,22 @@ impl Pair {
         self.outputs.clear();
         self.client.drain(..consumed);
     }
+}
+
+/// What a server says to a preparation that the client did not ask for: of a statement for a shard. Another may be closed before.
+fn answers_to_prepare(said: &[u8]) -> Option<Vec<u8>> {
+    const CLOSE: usize = 9;
+    let at = match said.get(4) {
+        Some(0x19) => CLOSE,
+        _ => 0,
+    };
+    let text = said
+        .get(at + 5..)
+        .filter(|_| said.get(at + 4) == Some(&0x16))?;
+    let is_of_shard = text.windows(9).any(|name| name == b"sbtest1_5");
+    let is_read = text.starts_with(b"SELECT");
+    let id = if is_read { SELECT_ID } else { INSERT_ID };
+    is_of_shard.then(|| prepared(id + 10, u16::from(is_read)))
 }
 
 /// What a server says when Atlas makes it tell of changes of session state.

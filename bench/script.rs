@@ -46,6 +46,10 @@ pub const SELECT_ID: u32 = 11;
 /// See [`SELECT_ID`].
 pub const INSERT_ID: u32 = 12;
 
+/// What clients call the table, and what it is called where the row of the statements lies if the table is sharded.
+const TABLE: &[u8] = b"sbtest1";
+const SHARD: &[u8] = b"sbtest1_5";
+
 /// A value of sbtest1.c.
 const VALUE: &[u8] = b"08566691963-88624912351-16662227201-46648573979-64646226163-77505759394-\
     75470094713-41097360717-15161106334-50535565977";
@@ -92,11 +96,11 @@ fn end(out: &mut Vec<u8>, seq: u8) {
     ok.write_end(out, seq, CAPABILITIES);
 }
 
-fn column(out: &mut Vec<u8>, seq: u8) -> u8 {
+fn column(out: &mut Vec<u8>, seq: u8, table: &[u8]) -> u8 {
     let column = ColumnDef {
         schema: b"sbtest",
         table: b"sbtest1",
-        org_table: b"sbtest1",
+        org_table: table,
         name: b"c",
         org_name: b"c",
         charset: 45,
@@ -110,13 +114,18 @@ fn column(out: &mut Vec<u8>, seq: u8) -> u8 {
 
 /// A result set of one column with these rows.
 pub fn rows(format: RowFormat, values: &[&[u8]]) -> Vec<u8> {
+    rows_of(TABLE, format, values)
+}
+
+/// The same where a server calls the table so.
+fn rows_of(table: &[u8], format: RowFormat, values: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     let count = ColumnCount {
         columns: 1,
         has_definitions: true,
     };
     let seq = count.write(&mut out, 1, CAPABILITIES);
-    let mut seq = column(&mut out, seq);
+    let mut seq = column(&mut out, seq, table);
     for value in values {
         seq = format.write_row(&mut out, seq, &[Some(value)]);
     }
@@ -153,7 +162,7 @@ pub fn prepared(statement_id: u32, columns: u16) -> Vec<u8> {
     };
     let mut seq = ok.write(&mut out, 1);
     for _ in 0..=columns {
-        seq = column(&mut out, seq);
+        seq = column(&mut out, seq, TABLE);
     }
     out
 }
@@ -214,6 +223,15 @@ impl Form {
             Self::TextRead => one_row(RowFormat::Text),
             Self::PreparedRead => one_row(RowFormat::Binary),
             Self::TextWrite | Self::PreparedWrite => ok(),
+        }
+    }
+
+    /// What the server of a shard sends.
+    pub fn reply_of_shard(self) -> Vec<u8> {
+        match self {
+            Self::TextRead => rows_of(SHARD, RowFormat::Text, &[VALUE]),
+            Self::PreparedRead => rows_of(SHARD, RowFormat::Binary, &[VALUE]),
+            Self::TextWrite | Self::PreparedWrite => self.reply(),
         }
     }
 
