@@ -69,7 +69,10 @@ pub enum Command {
     /// The configuration in force to its file.
     SaveConfig,
     /// The file to the configuration in force.
-    ReloadConfig,
+    ReloadConfig {
+        /// Rows of sharded tables may lie elsewhere by it.
+        is_forced: bool,
+    },
     /// Atlas's version.
     Version,
     /// A table of what is.
@@ -122,7 +125,7 @@ impl Command {
             | Self::AddAccount { .. }
             | Self::RemoveAccount(_)
             | Self::SaveConfig
-            | Self::ReloadConfig
+            | Self::ReloadConfig { .. }
             | Self::Kill { .. }
             | Self::Drain
             | Self::Stop => true,
@@ -321,7 +324,14 @@ fn command(words: &[Word<'_>]) -> Option<Result<Command, Refusal>> {
         (&["select", "*", "from", "pwds"], Command::Accounts),
         (&["select", "version"], Command::Version),
         (&["save", "config"], Command::SaveConfig),
-        (&["reload", "config"], Command::ReloadConfig),
+        (
+            &["reload", "config"],
+            Command::ReloadConfig { is_forced: false },
+        ),
+        (
+            &["reload", "config", "force"],
+            Command::ReloadConfig { is_forced: true },
+        ),
         (&["show", "backends"], Command::Show(Report::Backends)),
         (&["show", "pools"], Command::Show(Report::Pools)),
         (&["show", "sessions"], Command::Show(Report::Sessions)),

@@ -43,6 +43,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("SET WEIGHT $backend_id $weight", "changes a replica's share of the reads"),
     ("KILL [QUERY] $id", "ends a client of this instance, or its statement"),
     ("RELOAD CONFIG", "reads the configuration file again; a bad file changes nothing"),
+    ("RELOAD CONFIG FORCE", "the same where rows of sharded tables were moved by hand"),
     ("DRAIN", "stops: no new clients, open transactions may end, then the process ends"),
     ("SHUTDOWN [IMMEDIATE]", "the same; IMMEDIATE waits for nothing"),
 ];

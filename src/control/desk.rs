@@ -17,7 +17,7 @@ use super::roles::Watch;
 use super::statements;
 use crate::config::{Config, Difference, Topology, diff};
 use crate::pool::{Freshness, HostId};
-use crate::shard::Found;
+use crate::shard::{self, Found};
 use crate::snapshot::{GroupRoles, Seen, Snapshot, TooMany};
 use crate::worker::{Live, Shared, Tls};
 
@@ -66,6 +66,8 @@ pub enum Refused {
     Log(io::Error),
     /// There is no more room; a restart makes some.
     Keys(TooMany),
+    /// Rows of these tables would be looked for where they are not.
+    Moves(Vec<String>),
     /// What was asked for makes no sense as things are; the text says why.
     Request(String),
 }
@@ -78,6 +80,11 @@ impl fmt::Display for Refused {
             Self::Tls(error) | Self::Log(error) => error.fmt(f),
             Self::Keys(error) => error.fmt(f),
             Self::Request(why) => f.write_str(why),
+            Self::Moves(tables) => write!(
+                f,
+                "{}; Atlas moves no rows: when they are where the file says, RELOAD CONFIG FORCE or a restart takes it as it is",
+                tables.join("; ")
+            ),
         }
     }
 }
@@ -114,15 +121,20 @@ impl Desk {
         &self.path
     }
 
-    /// Reads the file again and puts it in force.
+    /// Reads the file again and puts it in force; one by which rows of sharded tables would lie elsewhere only if it is forced.
     ///
     /// # Errors
     /// Nothing has changed, and why.
-    pub fn reload(&self, who: &str) -> Result<Applied, Refused> {
+    pub fn reload(&self, who: &str, is_forced: bool) -> Result<Applied, Refused> {
         let mut state = self.lock();
         let outcome = load_file(&self.path)
             .map_err(Refused::Load)
             .and_then(|loaded| {
+                let before = &self.shared.live().snapshot.config;
+                let moved = shard::moves(before, &loaded.config);
+                if !moved.is_empty() && !is_forced {
+                    return Err(Refused::Moves(moved));
+                }
                 let file = loaded.text.as_bytes().to_vec();
                 let applied = self.put(&mut state, loaded)?;
                 state.file = file.into();

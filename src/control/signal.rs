@@ -41,7 +41,7 @@ pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> s
                     }
                     SIGHUP => {
                         // What came of it is an event, and in the log.
-                        let _ = desk.reload("signal");
+                        let _ = desk.reload("signal", false);
                     }
                     // A file is as long as a limit lets it be. Who writes gets an error; without this the process would end.
                     SIGXFSZ => {}

@@ -40,18 +40,18 @@ pub struct Table {
     pub multi_shard_xa: bool,
     /// The column that Atlas is to fill.
     pub id_column: Option<String>,
-    hash: Hash,
-    ranges: Vec<Range>,
+    pub(super) hash: Hash,
+    pub(super) ranges: Vec<Range>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Range {
+pub(super) struct Range {
     /// The first key in it; nothing stands for no limit.
-    from: Option<Key>,
+    pub(super) from: Option<Key>,
     /// The first key behind it.
-    to: Option<Key>,
+    pub(super) to: Option<Key>,
     /// The shard of each bucket.
-    buckets: Vec<usize>,
+    pub(super) buckets: Vec<usize>,
 }
 
 /// Everything that is known of where tables are.
@@ -163,7 +163,7 @@ pub(super) fn is_name(known: &str, name: &[u8]) -> bool {
 }
 
 impl Table {
-    fn new(config: &TableConfig, places: &[usize]) -> Self {
+    pub(super) fn new(config: &TableConfig, places: &[usize]) -> Self {
         let mut shards: Vec<Shard> = Vec::new();
         let ranges = config
             .ranges
@@ -288,7 +288,7 @@ impl Table {
 }
 
 impl Range {
-    fn holds(&self, key: &Key) -> bool {
+    pub(super) fn holds(&self, key: &Key) -> bool {
         self.from.as_ref().is_none_or(|from| from <= key)
             && self.to.as_ref().is_none_or(|to| key < to)
     }

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `key`, `hash`, `map` | values of keys, hashes, from keys to shards |
 //! | `keyset`, `compare`, `cond` | what conditions say about keys, as sets that may be too large and never too small |
+//! | `moves` | what another configuration would have lie elsewhere |
 //! | `globals` | tables that every group has, named or found |
 //! | `mention`, `lookout` | whether a statement names a sharded table, and whether one may that is too long to be looked at whole |
 //! | `tokens`, `parse` | the tree, behind guards |
@@ -46,6 +47,7 @@ mod lookout;
 mod lower;
 mod map;
 mod mention;
+mod moves;
 mod names;
 mod parse;
 mod parts;
@@ -76,6 +78,7 @@ pub use keyset::KeySet;
 pub use lookout::Lookout;
 pub use map::{Placement, Shard, Table};
 pub use mention::Words;
+pub use moves::moves;
 pub use plan::{Asked, Leg, Plan};
 pub use refused::Refused;
 pub use shape::{Act, Fact, Qualifier, Rows, Shape, TableRef};

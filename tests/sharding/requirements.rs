@@ -157,6 +157,45 @@ fn c20_b8_b17_a_range_is_added_while_it_runs() {
     }
 }
 
+/// Rows are moved by nobody: what would have them looked for elsewhere is refused, and nothing changes. A restart takes the file as it is.
+#[test]
+fn c4_a_reload_does_not_have_rows_looked_for_elsewhere() {
+    for bed in Bed::both() {
+        let stage = Stage::new(&bed, "transaction");
+        let two = "{ groups = [\"main\", \"s1\"] }";
+        let atlas = Atlas::start(config(&stage, two));
+        let mut client = client(&stage, &atlas);
+        let all = |client: &mut Wire| {
+            client
+                .query("SELECT uid FROM ord WHERE uid IN (1, 2, 3)")
+                .rows()
+                .len()
+        };
+        assert_eq!(all(&mut client), 3);
+        for (number, other) in [
+            "{ groups = [\"main\", \"s1\"], tables = 2 }",
+            "{ groups = [\"s1\", \"main\"] }",
+            "{ to = 1000, groups = [\"main\"] }, { from = 1000, groups = [\"s1\"] }",
+            "{ to = 1000, groups = [\"main\", \"s1\"] }",
+        ]
+        .iter()
+        .enumerate()
+        {
+            atlas.write_config(config(&stage, other));
+            atlas.signal("HUP");
+            let refusals = |log: &str| log.matches("Atlas moves no rows").count() > number;
+            crate::common::eventually("the reload is refused", || refusals(&atlas.log()));
+            assert_eq!(all(&mut client), 3, "{other}");
+        }
+        // The same rows in the same places.
+        let split = "{ to = 1000, groups = [\"main\", \"s1\"] }, { from = 1000, groups = [\"main\", \"s1\"] }";
+        atlas.write_config(config(&stage, split));
+        atlas.signal("HUP");
+        atlas.wait_log("version 2");
+        assert_eq!(all(&mut client), 3);
+    }
+}
+
 /// Sharded tables and others in one schema, by the names that clients know; a join needs them in one group.
 #[test]
 fn c3_b5_b6_tables_of_both_kinds_in_one_schema() {

@@ -126,7 +126,11 @@ fn commands() {
         ),
         ("REMOVE PWD shop", Command::RemoveAccount("shop".to_owned())),
         ("SAVE CONFIG", Command::SaveConfig),
-        ("RELOAD CONFIG", Command::ReloadConfig),
+        ("RELOAD CONFIG", Command::ReloadConfig { is_forced: false }),
+        (
+            "reload config force;",
+            Command::ReloadConfig { is_forced: true },
+        ),
         ("SHOW POOLS", Command::Show(Report::Pools)),
         ("show full processlist", Command::Show(Report::ProcessList)),
         ("CHECK BACKENDS", Command::CheckBackends),

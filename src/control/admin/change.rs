@@ -337,8 +337,10 @@ pub(super) fn remove_account(desk: &Desk, who: &str, name: &str) -> Result<Table
 }
 
 /// `RELOAD CONFIG`: what differs.
-pub(super) fn reload(desk: &Desk, who: &str) -> Result<Table, Refusal> {
-    let applied = desk.reload(who).map_err(|refused| refusal(&refused))?;
+pub(super) fn reload(desk: &Desk, who: &str, is_forced: bool) -> Result<Table, Refusal> {
+    let applied = desk
+        .reload(who, is_forced)
+        .map_err(|refused| refusal(&refused))?;
     let mut table = Table::new(["key", "before", "after", "note"]);
     for difference in applied.differences {
         let note = difference

@@ -118,7 +118,7 @@ impl Operator {
                 )?
             }
             Command::RemoveAccount(name) => change::remove_account(desk, &who, name)?,
-            Command::ReloadConfig => change::reload(desk, &who)?,
+            Command::ReloadConfig { is_forced } => change::reload(desk, &who, *is_forced)?,
             Command::SaveConfig => save::save(desk, &who)?,
             Command::Kill { id, query_only } => {
                 clients::kill(shared, desk.events(), &who, *id, *query_only)?
