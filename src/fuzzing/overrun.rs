@@ -241,7 +241,7 @@ fn the_connection_is_lost_meanwhile() {
         worker.tell(&mut [], |session, cx, _, client, out| {
             session.on_backend_lost(cx, Role::Primary, "gone", client, out);
         });
-        assert_eq!(told(worker).1, 2013);
+        assert_eq!(told(worker).1, 1927);
         worker.answer_kill(FAILED);
     });
 }

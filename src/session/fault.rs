@@ -218,7 +218,9 @@ impl Fault {
                 is_mysql: false, ..
             } => (1969, *b"70100"),
             Self::Exhausted(_) => (1203, *b"42000"),
-            Self::Lost(_) => (2013, *b"HY000"),
+            // Not 2013, which clients say themselves when their own connection is lost: MariaDB's C library takes no code of that
+            // range from a server, and shows such a packet as malformed. Drivers and pools know both, this code and this state.
+            Self::Lost(_) => (1927, *b"08S01"),
             Self::Dismissed => (1105, *b"HY000"),
             Self::OtherGroupInTransaction => (1179, *b"25000"),
             Self::Draining => (1053, *b"08S01"),

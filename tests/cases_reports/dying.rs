@@ -107,7 +107,7 @@ fn b194_a_read_moves_elsewhere_only_before_its_first_byte() {
                     }
                     Ok(reply) => {
                         assert!(met_the_dying && !moves, "{at:?}: {reply:?}");
-                        assert_eq!(reply.error_code(), 2013, "{at:?}");
+                        assert_eq!(reply.error_code(), 1927, "{at:?}");
                         told += 1;
                         // The session goes on.
                         let _ = session.query("INSERT 1").cell();

@@ -230,7 +230,7 @@ fn b081_a_temporary_table_is_not_replaced_by_an_empty_place() {
         stage.bed.root(node).ok(&format!("KILL {id}"));
         let after = client.try_query("SELECT * FROM tt");
         match &after {
-            Ok(reply) => assert_eq!(reply.error_code(), 2013, "{reply:?}"),
+            Ok(reply) => assert_eq!(reply.error_code(), 1927, "{reply:?}"),
             Err(ended) => assert!(!matches!(ended, super::common::Ended::Timeout), "{ended:?}"),
         }
         let later = client.try_query("SELECT 1");

@@ -63,7 +63,7 @@ impl Outside for ShadowOutside<'_> {
 }
 
 /// Codes of errors that tell of a fault and not of the statement.
-const FAULTS: [u16; 9] = [1040, 1045, 1053, 1105, 1130, 1317, 1421, 2013, 4031];
+const FAULTS: [u16; 9] = [1040, 1045, 1053, 1105, 1130, 1317, 1421, 1927, 4031];
 
 impl Oracle {
     pub fn new(shadow: Memory, caps: Capabilities, databases: Databases) -> Self {

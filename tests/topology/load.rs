@@ -202,7 +202,7 @@ fn run(
                     // Behind a lost connection the session ends.
                     Ok(reply) => reply
                         .error()
-                        .map(|error| (format!("{error:?}"), error.0 != 2013)),
+                        .map(|error| (format!("{error:?}"), error.0 != 1927)),
                     Err(ended) => Some((format!("{ended:?}"), false)),
                 };
                 if failure.is_some() {

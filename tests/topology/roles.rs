@@ -57,7 +57,7 @@ mod own_bed {
         for client in [&mut in_transaction, &mut uncommitted, &mut with_table] {
             match client.try_query("SELECT 1") {
                 Err(_) => {}
-                Ok(reply) => assert_eq!(reply.error_code(), 2013, "{:?}", reply.error()),
+                Ok(reply) => assert_eq!(reply.error_code(), 1927, "{:?}", reply.error()),
             }
         }
         let mut reader = stage.client();
