@@ -177,3 +177,50 @@ fn statements_without_tables_show_the_sessions_own() {
         }
     }
 }
+
+/// The same of counts that were prepared, before the statement that leaves the conditions of another or behind it.
+#[test]
+fn prepared_counts_are_the_sessions_own() {
+    // MySQL prepares no such questions.
+    let bed = Bed::of(Kind::MariaDb);
+    {
+        let pool = "[pool]\nmin_idle = 0\nmax_connections = 1\nacquire_timeout = \"10s\"\n";
+        let atlas = Atlas::start(config_for(&bed).append(pool));
+        for master in ["", " /*master*/"] {
+            for silent in ["SELECT 1", "SET @a = 1", "DO 1"] {
+                for question in [
+                    "SELECT @@warning_count",
+                    "SELECT @@error_count, @@session.warning_count",
+                    "SELECT @@warning_count, ROW_COUNT()",
+                    "SELECT ROW_COUNT()",
+                ] {
+                    for is_before in [true, false] {
+                        let mut other = Wire::connect(atlas.address(), &Login::app());
+                        other.ok(&format!("SELECT CAST('secret' AS SIGNED){master}"));
+                        other.quit();
+                        let answer = |address| {
+                            let mut client = Wire::connect(address, &Login::app());
+                            let before = is_before.then(|| client.prepare(question));
+                            client.ok(&format!("{silent}{master}"));
+                            let statement = before.unwrap_or_else(|| client.prepare(question));
+                            client.execute(&statement, &[])
+                        };
+                        let seen = answer(atlas.address());
+                        let wanted = answer(bed.address(Node::Primary));
+                        let about = format!("{silent}{master}; {question}, first {is_before}");
+                        if question.contains("ROW")
+                            && silent != "SELECT 1"
+                            && seen.error().is_some()
+                        {
+                            // Nothing takes the conditions away and leaves the number of rows.
+                            assert_eq!(seen.error_code(), 1105, "{about}");
+                            continue;
+                        }
+                        assert_eq!(seen.error(), wanted.error(), "{about}");
+                        assert_eq!(seen.binary_rows(), wanted.binary_rows(), "{about}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -213,9 +213,12 @@ impl Session {
         if !traits.contains(Traits::DIAGNOSTICS) {
             return Ok(true);
         }
-        let clears = match self.follow_up(cx, role, kind, traits, out) {
-            true => kind == Kind::Show && self.shows_others(role),
-            false => self.asks_nobody(id, kind).ok_or(Fault::LostPrevious)?,
+        let is_here = self.follow_up(cx, role, kind, traits, out);
+        let clears = match (is_here, self.shows_others(role)) {
+            (true, false) => false,
+            (true, true) if kind == Kind::Show => true,
+            (true, true) if !self.asks_counts(id) => false,
+            _ => self.asks_nobody(id, kind).ok_or(Fault::LostPrevious)?,
         };
         Ok(!clears || self.ensure_no_warnings(cx, role, out))
     }
@@ -227,8 +230,32 @@ impl Session {
             return self.kept.is_none().then_some(true);
         }
         let text = self.statements.get_mut(id)?.text.clone()?;
-        let asks = sql::answered(&text.sql, &self.dialect(), &sql::Answers::default());
-        (!asks.is_open).then_some(false)
+        let is_closed_by = |answers| !sql::answered(&text.sql, &self.dialect(), &answers).is_open;
+        if is_closed_by(sql::Answers::default()) {
+            return Some(false);
+        }
+        let of_none = sql::Answers {
+            warnings: Some(0),
+            errors: Some(0),
+            // What takes them away counts as a statement that gave rows.
+            row_count: self.numbers.row_count.filter(|count| *count == -1),
+            ..sql::Answers::default()
+        };
+        let holds = self.kept.is_some() || self.warned.is_some_and(|last| last.holds);
+        (!holds && is_closed_by(of_none)).then_some(true)
+    }
+
+    /// Whether the text of a prepared statement asks how many conditions there are.
+    fn asks_counts(&mut self, id: u32) -> bool {
+        let Some(text) = self.statements.get_mut(id).and_then(|s| s.text.clone()) else {
+            return false;
+        };
+        let counts = sql::Answers {
+            warnings: Some(0),
+            errors: Some(0),
+            ..sql::Answers::default()
+        };
+        sql::answered(&text.sql, &self.dialect(), &counts).count > 0
     }
 
     /// Whether the connection may show conditions that are not the session's, which has none.
