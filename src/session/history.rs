@@ -9,6 +9,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::replay::{Replay, is_reading};
 
+/// The variables by which a session limits the memory of its connection, of MariaDB and of MySQL.
+const MEMORY_LIMITS: [&[u8]; 2] = [b"max_session_mem_used", b"connection_memory_limit"];
+
 /// One piece of state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
@@ -63,6 +66,7 @@ pub(super) struct History {
     base: Option<Box<[u8]>>,
     entries: Vec<Entry>,
     hash: u64,
+    limits_memory: bool,
 }
 
 impl PartialEq for History {
@@ -114,6 +118,11 @@ impl History {
         self.hash
     }
 
+    /// The session has limited what the server may spend on it, statements that are prepared on its connection among it.
+    pub(super) fn limits_memory(&self) -> bool {
+        self.limits_memory
+    }
+
     /// Of this state what decides how a text is read and what its names mean.
     pub(super) fn reading(&self) -> Self {
         let of_texts =
@@ -121,7 +130,7 @@ impl History {
         let mut reading = Self {
             base: self.base.clone(),
             entries: self.entries.iter().filter(of_texts).cloned().collect(),
-            hash: 0,
+            ..Self::default()
         };
         reading.rehash();
         reading
@@ -220,6 +229,7 @@ impl History {
         self.base.hash(&mut hasher);
         self.entries.hash(&mut hasher);
         self.hash = hasher.finish();
+        self.limits_memory = MEMORY_LIMITS.into_iter().any(|key| self.has(key));
     }
 
     fn has(&self, key: &[u8]) -> bool {

@@ -260,18 +260,35 @@ impl Session {
         self.close_unused(role, out);
     }
 
-    /// Closes statements on a connection that no session has any more. Looking costs, so not at every turn.
+    /// Closes statements on a connection that no session has any more. Looking costs, so not at every turn, but where this session
+    /// has closed one while it had no connection.
     fn close_unused(&mut self, role: Role, out: &mut Outputs) {
         const EVERY: u64 = 64;
         let Some(known) = self.links[role as usize].known_mut() else {
             return;
         };
-        if known.serial % EVERY != 0 || known.statements.is_empty() {
+        if known.statements.is_empty() {
             return;
         }
-        known
-            .statements
-            .sweep(&mut |id| close_statement(role, id, out));
+        if known.history.limits_memory() || self.state.history().limits_memory() {
+            return self.close_others(role, out);
+        }
+        if self.statements.take_closed() || known.serial.is_multiple_of(EVERY) {
+            known
+                .statements
+                .sweep(&mut |id| close_statement(role, id, out));
+        }
+    }
+
+    /// Closes statements on a connection that are not this session's: they count against the limit that it has set.
+    #[cold]
+    pub(super) fn close_others(&mut self, role: Role, out: &mut Outputs) {
+        if let Some(known) = self.links[role as usize].known_mut() {
+            let own = self.statements.texts();
+            known
+                .statements
+                .keep_of(&own, &mut |id| close_statement(role, id, out));
+        }
     }
 
     /// What the session would use at once, were it there.

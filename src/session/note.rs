@@ -99,8 +99,8 @@ impl Session {
         }
     }
 
-    /// What the statement changed it changed on the primary's connection.
-    pub(super) fn note_done(&mut self, command: Running, outcome: Outcome) {
+    /// What the statement changed it changed on the primary's connection. Whether it is in another state than before.
+    pub(super) fn note_done(&mut self, command: Running, outcome: Outcome) -> bool {
         let was_set = self.state.take_id_was_set();
         let may_change_id = was_set
             || outcome.insert_id != 0
@@ -113,9 +113,10 @@ impl Session {
             };
         let history = self.state.history();
         let Some(known) = self.links[Role::Primary as usize].known_mut() else {
-            return;
+            return false;
         };
-        if !Arc::ptr_eq(&known.history, history) {
+        let is_changed = !Arc::ptr_eq(&known.history, history);
+        if is_changed {
             known.history = history.clone();
         }
         known.multi_statements = self.capabilities.contains(Capabilities::MULTI_STATEMENTS);
@@ -126,6 +127,7 @@ impl Session {
                 self.insert_id = InsertId::OnConnection;
             }
         }
+        is_changed
     }
 
     pub(super) fn note_status(&mut self, status: Status) {

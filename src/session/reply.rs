@@ -392,8 +392,11 @@ impl Session {
             // It was dropped. Over there the connection would keep its name.
             self.drop_link(Role::Replica, out);
         }
-        if role == Role::Primary {
-            self.note_done(command, outcome);
+        if role == Role::Primary
+            && self.note_done(command, outcome)
+            && self.state.history().limits_memory()
+        {
+            self.close_others(role, out);
         }
         self.note_last(role, command, outcome);
         self.attempt = Attempt::default();

@@ -70,6 +70,8 @@ pub(super) struct Statements {
     /// Sorted by id, since ids only grow.
     list: Vec<(u32, Box<Prepared>)>,
     last_id: u32,
+    /// Some were closed while the connections on which they are prepared were not the session's.
+    has_closed: bool,
 }
 
 impl Statements {
@@ -99,6 +101,24 @@ impl Statements {
     pub(super) fn remove(&mut self, id: u32) -> Option<Box<Prepared>> {
         let at = self.position(id)?;
         Some(self.list.remove(at).1)
+    }
+
+    /// The texts from which they are prepared.
+    pub(super) fn texts(&self) -> Vec<&Arc<Text>> {
+        self.list
+            .iter()
+            .filter_map(|(_, s)| s.text.as_ref())
+            .collect()
+    }
+
+    /// A statement was closed that some connection still holds.
+    pub(super) fn note_closed(&mut self) {
+        self.has_closed = true;
+    }
+
+    /// Whether there was one since this was asked.
+    pub(super) fn take_closed(&mut self) -> bool {
+        std::mem::take(&mut self.has_closed)
     }
 
     /// Some statement has long data or a cursor on the primary's connection, or exists there only.

@@ -231,12 +231,22 @@ impl Cache {
 
     /// Takes out what no session uses any more.
     pub(super) fn sweep(&mut self, close: &mut dyn FnMut(u32)) {
+        self.keep(&mut |text| text.strong_count() > 0, close);
+    }
+
+    /// Takes out what is none of these.
+    pub(super) fn keep_of(&mut self, own: &[&Arc<Text>], close: &mut dyn FnMut(u32)) {
+        let is_own = |text: &Weak<Text>| own.iter().any(|own| Arc::as_ptr(own) == text.as_ptr());
+        self.keep(&mut |text| is_own(text), close);
+    }
+
+    fn keep(&mut self, stays: &mut dyn FnMut(&Weak<Text>) -> bool, close: &mut dyn FnMut(u32)) {
         self.held.retain(|_, held| {
-            let in_use = held.text.strong_count() > 0;
-            if !in_use {
+            let stays = stays(&held.text);
+            if !stays {
                 close(held.id);
             }
-            in_use
+            stays
         });
     }
 
@@ -308,5 +318,22 @@ mod tests {
         cache.sweep(&mut |id| closed.push(id));
         assert_eq!(closed, [7]);
         assert!(cache.is_empty());
+    }
+
+    #[test]
+    fn only_ones_own_stay() {
+        let mut texts = Texts::default();
+        let kept: Vec<_> = (0..3)
+            .map(|n| texts.keep(format!("SELECT {n}").as_bytes(), &state()))
+            .collect();
+        let mut cache = Cache::default();
+        for (id, text) in (10..13).zip(&kept) {
+            cache.insert(text, (id, 0), 10, &mut |_| {});
+        }
+        let mut closed = Vec::new();
+        cache.keep_of(&[&kept[1]], &mut |id| closed.push(id));
+        closed.sort_unstable();
+        assert_eq!(closed, [10, 12]);
+        assert_eq!(cache.find(&kept[1]), Some(11));
     }
 }

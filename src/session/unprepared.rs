@@ -149,7 +149,11 @@ impl Session {
             let known = self.links[role as usize].known_mut();
             if let Some(id) = known.and_then(|known| known.statements.remove(&text)) {
                 close_statement(role, id, out);
+                is_held = false;
             }
+        }
+        if is_held {
+            self.statements.note_closed();
         }
     }
 
