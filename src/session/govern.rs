@@ -1,7 +1,7 @@
 //! What operators say of the client's statements: `[[rules]]`, `[safety]`, and the limits of accounts. Looked at once for a statement,
 //! before it goes anywhere; nothing of this costs anything where nothing is configured.
 
-use super::overrun::Bound;
+use super::bound::Bound;
 use super::{Cx, Fault, Output, Outputs, Peer, Session};
 use crate::config::{RuleAction, RuleTarget};
 use crate::route::{Exceeded, Permit, Rule, Sent, Verdict};

@@ -14,16 +14,11 @@
 //! SLEEP() return early rather than fail. The statement of a session that asks several shards by others has no connection of its own:
 //! its legs are ended.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::legs::Legs;
 use super::sync::Said;
-use super::{
-    Attempt, Beginning, Cx, Done, Fault, Output, Outputs, Parting, Role, Session, TrackEvent, What,
-};
-use crate::config::Limits;
-use crate::route::Permit;
+use super::{Beginning, Cx, Done, Fault, Output, Outputs, Role, Session, TrackEvent, What};
 use crate::sql::{Kind, Server, Traits};
 
 /// How long until a KILL that failed is tried again.
@@ -43,67 +38,6 @@ const DOES_SOMETHING: Traits = Traits::EFFECTS
     .union(Traits::USER_VAR_WRITE)
     .union(Traits::MULTI)
     .union(Traits::CALL);
-
-/// What a statement may use.
-#[derive(Debug, Default)]
-pub(super) struct Bound {
-    /// It counts as one that runs: of its account, and of a rule.
-    pub(super) permits: [Option<Permit>; 2],
-    /// How long it may run; zero for as long as it likes.
-    timeout: Duration,
-    /// The rule that said so; nothing where it was the account.
-    rule: Option<Arc<str>>,
-    /// Rows that a result may have; 0 for as many as there are.
-    rows: u64,
-    /// Until when it may run; nothing before it was sent.
-    deadline: Option<Duration>,
-}
-
-impl Bound {
-    /// That of an account. What a write has changed is changed, however many rows it gives.
-    pub(super) fn of(limits: &Limits, kind: Kind) -> Self {
-        Self {
-            timeout: limits.statement_timeout,
-            rows: if kind == Kind::Write {
-                0
-            } else {
-                limits.result_rows
-            },
-            ..Self::default()
-        }
-    }
-
-    /// A rule says how long, in the account's place.
-    pub(super) fn set_timeout(&mut self, timeout: Duration, rule: &Arc<str>) {
-        self.timeout = timeout;
-        self.rule = Some(rule.clone());
-    }
-
-    /// There is something that it may not.
-    pub(super) fn binds(&self) -> bool {
-        let is_counted = self.permits.iter().any(Option::is_some);
-        is_counted || !self.timeout.is_zero() || self.rows > 0
-    }
-}
-
-impl Attempt {
-    /// Rows that a result may have.
-    pub(super) fn rows_max(&self) -> u64 {
-        let rows = self.bound.as_ref().map_or(0, |bound| bound.rows);
-        if rows == 0 { u64::MAX } else { rows }
-    }
-
-    /// Until when the statement may run; nothing before it was sent, and where it may run as long as it likes.
-    fn deadline(&self) -> Option<Duration> {
-        self.bound.as_ref()?.deadline
-    }
-
-    pub(super) fn set_deadline(&mut self, deadline: Option<Duration>) {
-        if let Some(bound) = &mut self.bound {
-            bound.deadline = deadline;
-        }
-    }
-}
 
 /// What a statement has too much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -149,8 +83,9 @@ pub(super) struct Overrun {
 }
 
 impl Session {
-    /// The statement has been sent, and the time counts that it may run: from the first time that it was.
-    pub(super) fn start_clock(&mut self, out: &mut Outputs) {
+    /// Another statement, or the same once more, is on its way.
+    #[inline]
+    pub(super) fn overrun_is_over(&mut self) {
         debug_assert!(
             self.overrun
                 .as_ref()
@@ -158,26 +93,6 @@ impl Session {
             "nothing is said before a KILL is answered"
         );
         self.overrun = None;
-        let sent = self.diary.looked();
-        if let Some(bound) = &mut self.attempt.bound
-            && !bound.timeout.is_zero()
-            && self.upload.is_none()
-        {
-            let deadline = *bound.deadline.get_or_insert(sent + bound.timeout);
-            out.push(Output::Alarm(deadline));
-        }
-    }
-
-    /// The client has sent its file, or the rest of a long statement, which took its own time: from here on the server's counts.
-    pub(super) fn restart_clock(&mut self, now: Duration, out: &mut Outputs) {
-        if let Some(bound) = &mut self.attempt.bound
-            && !bound.timeout.is_zero()
-            && self.reply.is_some()
-        {
-            let deadline = now + bound.timeout;
-            bound.deadline = Some(deadline);
-            out.push(Output::Alarm(deadline));
-        }
     }
 
     /// The moment of an [`Output::Alarm`] has come.
@@ -300,6 +215,12 @@ impl Session {
                 .is_some_and(|overrun| overrun.kill == Kill::Asked)
     }
 
+    /// What the statement on this connection has too much of, if it is being ended.
+    pub(super) fn excess_on(&self, role: Role) -> Option<Excess> {
+        let overrun = self.overrun.as_ref()?;
+        (overrun.role == role).then_some(overrun.excess)
+    }
+
     /// The error of a statement that has too much of something.
     pub(super) fn excess_fault(&self, cx: &Cx<'_>, excess: Excess) -> Fault {
         let account = String::from_utf8_lossy(&self.account(cx.snapshot).name);
@@ -339,17 +260,13 @@ impl Session {
         if reply.tracker.at_start() && overrun.swallows.is_none() {
             match reply.tracker.beginning(rest) {
                 Beginning::Unknown => return 0,
+                // It has done nothing, and would be said again if it were not over.
+                Beginning::Error { code, .. } if code == super::unprepared::NEED_REPREPARE => {
+                    overrun.swallows = Some(reply.tracker.next_seq());
+                }
                 Beginning::Error { code, in_turn } => {
-                    if super::reply::is_going_away(code) && !in_turn {
-                        out.push(Output::CloseBackend {
-                            role,
-                            parting: Parting::Silent,
-                        });
-                        self.on_backend_lost(cx, role, "the server is going away", client, out);
-                        return rest.len();
-                    }
-                    if role == Role::Primary && super::moved::refuses_writes(code, rest) {
-                        out.push(Output::PrimaryIsReadOnly);
+                    if let Some(step) = self.on_refusal(cx, (code, in_turn), rest, client, out) {
+                        return step;
                     }
                 }
                 Beginning::Other => {
@@ -362,7 +279,6 @@ impl Session {
         let (Some(reply), Some(overrun)) = (&mut self.reply, &mut self.overrun) else {
             return 0;
         };
-        let (swallows, excess) = (overrun.swallows, overrun.excess);
         let walk = match reply.tracker.walk(rest) {
             Ok(walk) => walk,
             Err(bad) => {
@@ -370,6 +286,7 @@ impl Session {
                 return rest.len();
             }
         };
+        let (swallows, excess) = (overrun.swallows, overrun.excess);
         let is_over = reply.tracker.is_over();
         // The KILL ended one statement of several, and the server goes on with the next.
         let goes_on = overrun.kill == Kill::Answered

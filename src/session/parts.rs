@@ -246,7 +246,7 @@ pub(super) struct Attempt {
     pub(super) copying: Option<Box<super::minutes::Copying>>,
 
     /// What it may use. Few have limits, and every client has room for this.
-    pub(super) bound: Option<Box<super::overrun::Bound>>,
+    pub(super) bound: Option<Box<super::bound::Bound>>,
     /// What it has to do with the settings of session tracking.
     pub(super) settings: super::tracking::Settings,
     /// Whether its server goes on is asked before it is said again, which takes a new connection.

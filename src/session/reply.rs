@@ -234,9 +234,9 @@ impl Session {
     }
 
     /// The reply begins with an error, of this code, and as the answer to the command or before it. The bytes dealt with; nothing
-    /// when the client is to see it.
+    /// when the client is to see it. A statement that is being ended is not said again.
     #[cold]
-    fn on_refusal(
+    pub(super) fn on_refusal(
         &mut self,
         cx: &mut Cx<'_>,
         (code, in_turn): (u16, bool),

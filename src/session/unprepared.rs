@@ -44,6 +44,7 @@ impl Session {
             return false;
         };
         code == NEED_REPREPARE
+            && self.overrun.is_none()
             && command.retained > 0
             && self.attempt.preparations < PREPARATIONS
             && self

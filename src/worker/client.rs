@@ -1,25 +1,21 @@
 //! Clients: their sockets, what they have sent, and the turn in which their sessions look at it.
 
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::buffer::Buffer;
 use super::conn::{Conn, Received, Socket};
+use super::leaving::Farewell;
 use super::legs::Spread;
 use super::lender::Lender;
-use super::side::KillWish;
 use super::slots::Key;
 use super::timer::Timer;
-use super::{Deferred, Killed, READS_PER_TURN, Target, Worker};
+use super::{Deferred, READS_PER_TURN, Target, Worker};
 use crate::pool::HostId;
 use crate::session::{Cx, NoLender, Outputs, Parting, Peer, Role, Session, Wants, client_id};
 
 /// A client must have logged in by then.
 const LOGIN_TIME: Duration = Duration::from_secs(10);
-/// A client that was told goodbye must have taken it by then.
-const LINGER_TIME: Duration = Duration::from_secs(5);
-
 /// One client.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -51,18 +47,6 @@ pub(super) struct Client {
     pub(super) rests_since: Option<Instant>,
     /// What it has to do with legs.
     pub(super) spread: Option<Box<Spread>>,
-}
-
-/// How a client's connection ends. Closing a socket that holds bytes unread is a reset, which can overtake the error that the
-/// client was told: such a one is closed when the client has closed it, or has had its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Farewell {
-    /// There is nothing to be told.
-    None,
-    /// The last packet tells why the session is over.
-    Due,
-    /// It was sent and nothing follows.
-    Said,
 }
 
 /// Twenty random bytes, none of them zero: a nonce travels as a string that ends with zero.
@@ -139,12 +123,6 @@ impl Worker {
     fn next_client_id(&mut self) -> u32 {
         self.client_count = self.client_count.wrapping_add(1);
         client_id(u8::try_from(self.index).unwrap_or(0), self.client_count)
-    }
-
-    fn uncount(&self) {
-        if let Some(load) = self.shared.loads.get(self.index) {
-            load.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 
     /// Calls into a client's session and carries out what it asks for. The closure gets the client's unconsumed bytes.
@@ -366,113 +344,6 @@ impl Worker {
                 .get(*backend)
                 .is_some_and(|backend| backend.conn.is_behind())
         })
-    }
-
-    /// The client hung up, or its connection broke.
-    #[cold]
-    pub(super) fn client_gone(&mut self, key: Key) {
-        self.tell(key, |session, _, _, out| session.on_client_closed(out));
-        self.drop_client(key);
-    }
-
-    /// The session is over: the client is dropped when it has taken what is left for it.
-    #[cold]
-    pub(super) fn finish_client(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if let Some((of, _)) = client.leg_of() {
-            // It is forgotten when what it said last has been heard.
-            return self.deferred.push_back(Deferred::Legs { client: of });
-        }
-        client.conn.flush();
-        if client.conn.is_broken() {
-            return self.drop_client(key);
-        }
-        if client.conn.is_behind() {
-            self.timers
-                .add(Instant::now() + LINGER_TIME, Timer::Linger(key));
-            return;
-        }
-        match client.farewell {
-            Farewell::None => self.drop_client(key),
-            Farewell::Due => {
-                client.farewell = Farewell::Said;
-                client.conn.finish_sending();
-                if client.conn.discard() {
-                    self.timers
-                        .add(Instant::now() + LINGER_TIME, Timer::Linger(key));
-                } else {
-                    self.drop_client(key);
-                }
-            }
-            Farewell::Said => {
-                if !client.conn.discard() {
-                    self.drop_client(key);
-                }
-            }
-        }
-    }
-
-    /// Forgets a client and everything that is its.
-    #[cold]
-    pub(super) fn drop_client(&mut self, key: Key) {
-        let Some(mut client) = self.clients.remove(key) else {
-            return;
-        };
-        for backend in client.backends.into_iter().flatten() {
-            self.drop_backend(backend, Parting::Silent);
-        }
-        self.watch.forget(key);
-        if client.tickets != [0; 2] {
-            self.leave_line(key, client.tickets, self.live.gates.len());
-        }
-        if client.leg_of().is_some() {
-            return;
-        }
-        self.note_gone(&client);
-        if let Some(xid) = client.session.across() {
-            // Somebody else sees to it.
-            self.shared.decisions.over(xid, false);
-        }
-        for leg in client.take_legs() {
-            self.client_gone(leg);
-        }
-        client.conn.close();
-        self.live.uncount_client(client.admitted);
-        self.uncount();
-    }
-
-    /// KILL for one of this worker's clients, by a client of this account. Like an account without further rights on a server
-    /// it may end its own connections only; an operator, who has none, may end all.
-    pub(super) fn kill_client(
-        &mut self,
-        id: u32,
-        query_only: bool,
-        account: Option<usize>,
-    ) -> Killed {
-        let found = self
-            .clients
-            .iter()
-            .find(|(_, client)| client.session.id() == id && client.leg_of().is_none());
-        let Some((key, client)) = found else {
-            return Killed::Unknown;
-        };
-        let session = &client.session;
-        let legs = client.legs();
-        let owns = |own| session.is_logged_in() && session.account_index() == own;
-        if !account.is_none_or(owns) {
-            return Killed::NotOwner;
-        }
-        let running = session.running();
-        if !query_only {
-            self.client_gone(key);
-        } else if let Some((role, thread_id)) = running {
-            self.kill_on_server(key, role, thread_id, KillWish::Statement);
-        } else {
-            self.kill_legs(&legs);
-        }
-        Killed::Done
     }
 
     pub(super) fn backend_of(&self, key: Key, role: Role) -> Option<Key> {

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::client::Farewell;
+use super::leaving::Farewell;
 use super::slots::Key;
 use super::timer::Timer;
 use super::{Target, Worker};

@@ -27,6 +27,7 @@ mod deferred;
 mod doors;
 mod drain;
 mod gate;
+mod leaving;
 mod legs;
 mod lend;
 mod lender;

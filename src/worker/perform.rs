@@ -1,7 +1,8 @@
 //! Carrying out what a session asks for.
 
 use super::backend::Purpose;
-use super::client::{Client, Farewell};
+use super::client::Client;
+use super::leaving::Farewell;
 use super::side::KillWish;
 use super::slots::Key;
 use super::{Deferred, Killed, Live, Message, Worker};
