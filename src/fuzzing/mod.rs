@@ -7,6 +7,8 @@
 mod overrun;
 mod packets;
 pub(crate) mod reply;
+#[cfg(test)]
+mod retried;
 mod session;
 mod shard;
 mod sql;

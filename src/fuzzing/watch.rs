@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::worker::{Link, Worker};
-use crate::session::{Interruption, Output, Role};
+use crate::session::{Done, Interruption, Output, Role};
 
 /// See the module's words.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub(super) struct Watch {
     pub(super) is_called_off: bool,
     /// So often it said that nothing is on its way any more.
     pub(super) spared: u32,
+    /// What was told last to whoever counts.
+    pub(super) done: Option<Done>,
 }
 
 impl Watch {

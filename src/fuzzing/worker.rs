@@ -342,6 +342,7 @@ impl Worker {
         let mut consumed = 0;
         let outputs = std::mem::take(&mut self.outputs);
         self.outputs_seen += outputs.list.len();
+        self.watch.done = outputs.done.last().copied().or(self.watch.done);
         for output in outputs.list {
             match output {
                 Output::ForwardToBackend {

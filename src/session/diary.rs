@@ -10,7 +10,7 @@ use crate::sql::{self, Dialect};
 use crate::wire::Status;
 
 /// So much of a statement's text is kept.
-const HEAD: usize = 120;
+const HEAD: usize = 112;
 
 /// The beginning of a statement, as the client sent it. It may hold what is secret: nobody is shown it but with its literals masked.
 #[derive(Clone, Copy)]
@@ -65,10 +65,14 @@ pub(super) struct Diary {
     pub(super) since: Duration,
     /// When the command was looked at last: it is again when its connection is there.
     looked: Duration,
-    /// When the connection came that the command had to wait for; the beginning where it was there.
+    /// When the connection came that the command had to wait for; when it was last begun where the connection was there.
     acquired: Duration,
     /// The command has begun, and not left yet.
     has_begun: bool,
+    /// It had left, and is to be said once more: its time goes on.
+    is_retried: bool,
+    /// Microseconds from the command's begin to when it was to be said once more.
+    tried_before: u32,
     /// The number of its kind, if it is counted by it.
     digest: Option<u64>,
     pub(super) head: Head,
@@ -98,8 +102,14 @@ impl Diary {
         self.looked = cx.now;
         if !self.has_begun {
             self.has_begun = true;
-            self.since = cx.now;
             self.acquired = cx.now;
+            if std::mem::take(&mut self.is_retried) {
+                let before = cx.now.saturating_sub(self.since).as_micros();
+                self.tried_before = u32::try_from(before).unwrap_or(u32::MAX);
+                return;
+            }
+            self.tried_before = 0;
+            self.since = cx.now;
             self.head.set(text);
             if !self.is_leg {
                 self.digest = cx.texts.digests.begin(cx.now, text, dialect);
@@ -110,16 +120,19 @@ impl Diary {
     /// A command begins whose text is looked at next.
     pub(super) fn start(&mut self, now: Duration) {
         (self.since, self.looked, self.acquired) = (now, now, now);
+        self.tried_before = 0;
     }
 
-    /// A command has begun and not left yet.
+    /// A command has begun and not left yet, or not for the last time.
     pub(super) fn is_under_way(&self) -> bool {
-        self.has_begun
+        self.has_begun || self.is_retried
     }
 
-    /// When the last command began, how long it waited for a connection, and how long that was brought into the session's state.
+    /// When the last command began; of when it was last said, how long it waited for a connection, and how long that was brought into
+    /// the session's state.
     pub(super) fn times(&self) -> (Duration, Duration, Duration) {
-        let acquired = self.acquired.saturating_sub(self.since);
+        let tried = self.since + Duration::from_micros(u64::from(self.tried_before));
+        let acquired = self.acquired.saturating_sub(tried);
         let synced = self.looked.saturating_sub(self.acquired);
         (self.since, acquired, synced)
     }
@@ -139,6 +152,12 @@ impl Diary {
     /// The command has left for a server, or was answered.
     pub(super) fn left(&mut self) {
         self.has_begun = false;
+        self.is_retried = false;
+    }
+
+    /// The command has left and has had no answer: it is to be said once more.
+    pub(super) fn retry(&mut self) {
+        self.is_retried = true;
     }
 }
 
@@ -179,7 +198,8 @@ impl Session {
             return;
         };
         let error = reply.tracker.outcome().error;
-        let took = cx.now.saturating_sub(self.diary.since);
+        let (since, acquired, synced) = self.diary.times();
+        let took = cx.now.saturating_sub(since);
         if let Some(digest) = self.diary.digest.take() {
             cx.texts.digests.end(digest, took, error.is_some());
         }
@@ -192,8 +212,8 @@ impl Session {
             role: reply.role,
             reason,
             took,
-            acquired: self.diary.acquired.saturating_sub(self.diary.since),
-            synced: self.diary.looked.saturating_sub(self.diary.acquired),
+            acquired,
+            synced,
             error,
         });
     }

@@ -73,7 +73,9 @@ impl Session {
         let what = format!("{} {}: {why}", role_name(role), host_name(cx, host));
         if let Some(sync) = self.sync.take_if(|sync| sync.is_on(role)) {
             // A read that went behind it has had no answer, and is still there to be said again.
-            self.reply.take_if(|reply| reply.role == role);
+            if let Some(reply) = self.reply.take_if(|reply| reply.role == role) {
+                self.say_again(&reply.command, client);
+            }
             if sync.asks_numbers() {
                 // No command waits for it.
                 return;
@@ -156,7 +158,7 @@ impl Session {
         } = reply;
         self.preparing = None;
         if command.may_retry && tracker.at_start() {
-            restore_id(&command, client);
+            self.say_again(&command, client);
             return self.replica_failed(host, what);
         }
         if command.retained > 0 {
@@ -235,7 +237,16 @@ impl Session {
             return self.refuse_and_close(&Fault::Lost(what), seq, out);
         }
         if let Some(reply) = reply {
-            restore_id(&reply.command, client);
+            self.say_again(&reply.command, client);
+        }
+    }
+
+    /// A command that has left is to be said once more: it stands at the front of the client's bytes, as the client sent it but for an
+    /// id, and its time goes on.
+    pub(super) fn say_again(&mut self, command: &Running, client: &mut [u8]) {
+        self.diary.retry();
+        if let (What::Execute { id, .. }, Some(place)) = (command.what, client.get_mut(5..9)) {
+            place.copy_from_slice(&id.to_le_bytes());
         }
     }
 
@@ -244,13 +255,6 @@ impl Session {
         self.upload
             .as_ref()
             .is_some_and(|upload| upload.is_file || upload.more || upload.seq > 0)
-    }
-}
-
-/// A command that is to be sent again stands at the front of the client's bytes, as the client sent it but for an id.
-pub(super) fn restore_id(command: &Running, client: &mut [u8]) {
-    if let (What::Execute { id, .. }, Some(place)) = (command.what, client.get_mut(5..9)) {
-        place.copy_from_slice(&id.to_le_bytes());
     }
 }
 

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use super::hold::Hold;
-use super::loss::restore_id;
 use super::sync::Said;
 use super::{Access, Cx, InsertId, Output, Outputs, Parting, Role, Session, What};
 use crate::config::Topology;
@@ -63,7 +62,7 @@ impl Session {
             return;
         };
         self.preparing = None;
-        restore_id(&reply.command, client);
+        self.say_again(&reply.command, client);
         self.attempt.refusals = self.attempt.refusals.saturating_add(1);
         self.attempt.why = "the server is read-only".into();
         out.push(Output::PrimaryIsReadOnly);

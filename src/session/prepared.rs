@@ -188,7 +188,7 @@ impl Session {
         let id = named.id;
         self.keep_execution(cx, front.payload(), id);
         if let Err(fault) = self.govern_execute(cx, id, out) {
-            return self.refuse_front(front, &fault, out);
+            return self.refuse_execution(front, id, &fault, out);
         }
         if self.attempt.copying.is_some() {
             self.copy_execution(front.payload(), id);
@@ -197,7 +197,7 @@ impl Session {
             Ok(true) if self.legs.is_some() => return front.total(),
             Ok(true) => {}
             Ok(false) => return 0,
-            Err(fault) => return self.refuse_front(front, &fault, out),
+            Err(fault) => return self.refuse_execution(front, id, &fault, out),
         }
         if self.series.is_some() {
             return self.execute_in_parts(cx, front, id, out);
@@ -211,7 +211,7 @@ impl Session {
             return self.unknown_statement(cx, front, named.sent, EXECUTE, Expect::Response, out);
         };
         if let Some(fault) = statement.lost_data.take() {
-            return self.refuse_front(front, &fault, out);
+            return self.refuse_execution(front, id, &fault, out);
         }
         if statement.kind == Kind::Kill
             && let Some(text) = statement.text.clone()
@@ -265,7 +265,7 @@ impl Session {
             .settle(cx, &mut route, kind, traits)
             .and_then(|()| self.check_follows(route, kind, traits));
         if let Err(fault) = settled {
-            return self.refuse_front(front, &fault, out);
+            return self.refuse_execution(front, id, &fault, out);
         }
         let role = route.role;
         if !self.sees_writes(cx, route, is_hinted, out) {
@@ -274,7 +274,7 @@ impl Session {
         match self.ask_by_execution(cx, role, id, (kind, traits), out) {
             Ok(true) => {}
             Ok(false) => return 0,
-            Err(fault) => return self.refuse_front(front, &fault, out),
+            Err(fault) => return self.refuse_execution(front, id, &fault, out),
         }
         let with_id = looks_at_id(kind, traits);
         let may_retry = role == Role::Replica && route.reason == Reason::PlainRead;

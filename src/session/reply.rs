@@ -1,6 +1,5 @@
 //! A server's bytes: the reply to the client's command, its end and what it changed, and connections that are lost.
 
-use super::loss::restore_id;
 use super::moved::refuses_writes;
 use super::{
     Attempt, Beginning, Cx, Output, Outputs, Parting, Reply, Role, Session, TrackEvent, What,
@@ -292,7 +291,7 @@ impl Session {
             return;
         };
         self.preparing = None;
-        restore_id(&reply.command, client);
+        self.say_again(&reply.command, client);
         self.attempt.force_primary = true;
         self.attempt.preparations = 0;
         self.attempt.why = "the replica refused the statement".into();

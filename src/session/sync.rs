@@ -382,7 +382,16 @@ impl Session {
             return None;
         }
         // A read that went behind it is answered by what follows, and what follows goes with the connection.
-        self.reply.take_if(|reply| reply.role == role);
+        if let Some(reply) = self.reply.take_if(|reply| reply.role == role) {
+            self.say_again(&reply.command, client);
+            if let Some(excess) = self.excess_on(role) {
+                // Its time is up, and the KILL has met what went before it.
+                let fault = self.excess_fault(cx, excess);
+                self.drop_link(role, out);
+                self.fail_command(cx, &fault, client, out);
+                return None;
+            }
+        }
         let fault = server_fault(&self.dressed_answer(role, answer));
         if self.awaits_backend().is_some() {
             self.drop_link(role, out);

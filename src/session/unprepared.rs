@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::departure::{Departure, Front};
 use super::hold::close_statement;
-use super::loss::restore_id;
 use super::names::Names;
 use super::prepared::{Named, patch_id};
 use super::stmt::Prepared;
 use super::{Access, Cx, Expect, Fault, Outputs, Role, Session, What};
 use crate::sql::{Kind, Server, Traits};
+use crate::wire::Execute;
 
 /// ER_NEED_REPREPARE: definitions have changed under the statement, and changed again each time when the server itself prepared
 /// it anew. It is said when the tables are opened, so that the statement has done nothing yet; a transaction around it goes on.
@@ -35,7 +35,7 @@ impl Prepared {
 
 impl Session {
     /// Whether the error that begins the reply is met by preparing the statement again. An execution of more than one piece has
-    /// been passed on and cannot be: of that the client is told.
+    /// been passed on and cannot be: of that the client is told. Nor is one that is being ended.
     pub(super) fn may_prepare_again(&mut self, code: u16) -> bool {
         let Some(command) = self.reply.as_ref().map(|reply| reply.command) else {
             return false;
@@ -59,7 +59,7 @@ impl Session {
         let Some(reply) = self.reply.take() else {
             return;
         };
-        restore_id(&reply.command, client);
+        self.say_again(&reply.command, client);
         self.attempt.preparations = self.attempt.preparations.saturating_add(1);
         if let What::Execute { id, .. } = reply.command.what
             && let Some(text) = self.statements.get_mut(id).and_then(|s| s.text.clone())
@@ -69,6 +69,26 @@ impl Session {
             close_statement(reply.role, server_id, out);
         }
         self.swallow_refusal(reply.role, reply.tracker.expect());
+    }
+
+    /// Refuses an execution. The client takes the parameter types that it sent for known all the same, as it may when a server has failed
+    /// the statement.
+    #[cold]
+    pub(super) fn refuse_execution(
+        &mut self,
+        front: Front<'_>,
+        id: u32,
+        fault: &Fault,
+        out: &mut Outputs,
+    ) -> usize {
+        let capabilities = self.capabilities;
+        if let Some(statement) = self.statements.get_mut(id)
+            && let Ok(parsed) = Execute::parse(front.payload(), statement.params, capabilities)
+            && let Some(types) = parsed.types.and_then(|range| front.payload().get(range))
+        {
+            statement.note_types(types);
+        }
+        self.refuse_front(front, fault, out)
     }
 
     /// COM_STMT_CLOSE. It has no reply.
@@ -146,6 +166,7 @@ impl Session {
         if Arc::strong_count(&text) > 1 {
             return;
         }
+        let mut is_held = true;
         for role in Role::BOTH {
             let known = self.links[role as usize].known_mut();
             if let Some(id) = known.and_then(|known| known.statements.remove(&text)) {
