@@ -147,3 +147,31 @@ fn reload() {
         client.ok("COMMIT");
     }
 }
+
+/// A file by which rows would be looked for where they are not is taken by who says that they were moved.
+#[test]
+fn rows_that_were_moved_by_hand() {
+    let stage = Stage::new(Kind::MariaDb);
+    let mut admin = stage.operator();
+    let plain = text(&stage);
+    let write = |tables: &str| {
+        let table = format!(
+            "{plain}\n[[tables]]\nname = \"moved.rows\"\nkey = \"id\"\nranges = [{{ groups = [\"main\"], tables = {tables} }}]\n"
+        );
+        fs::write(stage.atlas.config_path(), table).expect("write");
+    };
+    write("2");
+    assert!(!rows(&mut admin, "RELOAD CONFIG FORCE").is_empty());
+    write("4");
+    let (code, _, told) = error(&mut admin, "RELOAD CONFIG");
+    assert!(code == 1105 && told.contains("moved.rows"), "{told}");
+    let differences = rows(&mut admin, "RELOAD CONFIG FORCE");
+    assert!(!differences.is_empty(), "{differences:?}");
+    assert!(
+        rows(&mut admin, "RELOAD CONFIG").is_empty(),
+        "it is in force"
+    );
+    write("\"many\"");
+    let (code, _, told) = error(&mut admin, "RELOAD CONFIG FORCE");
+    assert!(code == 1105 && told.contains("tables"), "{told}");
+}

@@ -64,6 +64,7 @@ fn a_viewer_changes_nothing() {
         "REMOVE PWD app",
         "SAVE CONFIG",
         "RELOAD CONFIG",
+        "RELOAD CONFIG FORCE",
         "SET WEIGHT 2 2",
         "SWITCH PRIMARY main TO 127.0.0.1:1",
         "KILL 1",
