@@ -17,6 +17,7 @@
 use std::time::Duration;
 
 use super::legs::Legs;
+use super::reply::INTERRUPTED;
 use super::sync::Said;
 use super::{Beginning, Cx, Done, Fault, Output, Outputs, Role, Session, TrackEvent, What};
 use crate::sql::{Kind, Server, Traits};
@@ -25,9 +26,6 @@ use crate::sql::{Kind, Server, Traits};
 const AGAIN: Duration = Duration::from_secs(1);
 /// A client that is in the middle of a row is looked at again after this.
 const SOON: Duration = Duration::from_millis(50);
-
-/// ER_QUERY_INTERRUPTED: somebody killed the statement.
-const INTERRUPTED: u16 = 1317;
 
 /// A read without any of this has done nothing that an error would hide.
 const DOES_SOMETHING: Traits = Traits::EFFECTS

@@ -19,7 +19,7 @@ const GOING_AWAY: [u16; 4] = [
 const KILLED: [u16; 2] = [1927, 3169];
 
 /// Somebody killed the statement, or, on MySQL, the server is being stopped: whether it goes on tells.
-const INTERRUPTED: u16 = 1317;
+pub(super) const INTERRUPTED: u16 = 1317;
 
 /// Error codes that a replica may give where the primary would not, because it is behind or set up otherwise: a read that
 /// fails with one of them is answered by the primary, whose word counts.

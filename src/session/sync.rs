@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::hold::close_statement;
 use super::known::Conditions;
-use super::reply::is_going_away;
+use super::reply::{INTERRUPTED, is_going_away};
 use super::unserved::server_fault;
 use super::{Cx, Expect, Known, Output, Outputs, Parting, Role, Session, TrackEvent, Tracker};
 
@@ -56,6 +56,21 @@ pub(super) enum Said {
     Numbers,
     /// Not Atlas's own: a replica's refusal of a read that the primary is to answer instead.
     Refusal(Expect),
+}
+
+/// MariaDB's ER_STATEMENT_TIMEOUT.
+const TIMED_OUT: u16 = 1969;
+
+impl Said {
+    /// Whether all goes on where the server answers with this error. That it was ended, by a KILL for the client's statement behind it
+    /// or by the time that the session gives its statements, is no word of what the server takes: then the state is not there.
+    fn may_fail_with(self, code: u16) -> bool {
+        match self {
+            Self::Refusal(_) | Self::Shown | Self::Order | Self::CaughtUp => true,
+            Self::Whatever | Self::Track => !matches!(code, INTERRUPTED | TIMED_OUT),
+            _ => false,
+        }
+    }
 }
 
 impl Sync {
@@ -258,7 +273,11 @@ impl Session {
                 if was == Some(Said::Order) {
                     self.note_order(role, &std::mem::take(&mut sync.answer));
                 }
-                if was == Some(Said::Track) && outcome.error.is_some() {
+                if was == Some(Said::Track)
+                    && outcome
+                        .error
+                        .is_some_and(|code| Said::Track.may_fail_with(code))
+                {
                     self.note_track_refused(role);
                 }
                 if let Some(Said::Condition | Said::Conditions) = was {
@@ -290,15 +309,7 @@ impl Session {
                     return walk.consumed;
                 }
                 if let (Some(code), Some(was)) = (outcome.error, was)
-                    && !matches!(
-                        was,
-                        Said::Refusal(_)
-                            | Said::Whatever
-                            | Said::Shown
-                            | Said::Order
-                            | Said::CaughtUp
-                            | Said::Track
-                    )
+                    && !was.may_fail_with(code)
                 {
                     let answer = input.get(..walk.consumed).unwrap_or_default();
                     return self
@@ -423,5 +434,25 @@ impl Session {
         }
         self.take_up(role, known, out);
         self.login_backend_ready(role, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kill_is_no_refusal() {
+        for (said, refused, ended) in [
+            (Said::Whatever, true, false),
+            (Said::Track, true, false),
+            (Said::Shown, true, true),
+            (Said::State, false, false),
+        ] {
+            assert_eq!(said.may_fail_with(1273), refused, "{said:?}");
+            for code in [INTERRUPTED, TIMED_OUT] {
+                assert_eq!(said.may_fail_with(code), ended, "{said:?} {code}");
+            }
+        }
     }
 }
