@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::worker::{Link, Worker};
-use crate::session::{Done, Role};
+use crate::session::{Done, Failure, Role};
 
 const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
 const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
@@ -38,10 +38,10 @@ fn sent(worker: &mut Worker) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn prepared(worker: &mut Worker, id: u8) {
-    worker.packet(Role::Replica, &[0, id, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-    worker.packet(Role::Replica, COLUMN);
-    worker.packet(Role::Replica, EOF);
+fn prepared(worker: &mut Worker, role: Role, id: u8) {
+    worker.packet(role, &[0, id, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    worker.packet(role, COLUMN);
+    worker.packet(role, EOF);
 }
 
 /// What the client waits for counts from its command, what Atlas adds from when it was last said.
@@ -87,7 +87,7 @@ fn an_execution_is_the_clients_again() {
         worker.command(b"\x16SELECT a FROM t WHERE a = 1");
         comes(&mut worker, Role::Replica);
         assert_eq!(sent(&mut worker).len(), 1);
-        prepared(&mut worker, 77);
+        prepared(&mut worker, Role::Replica, 77);
         worker.command(b"\x03SET SESSION sort_buffer_size = 100000");
         worker.settle();
         worker.sent.clear();
@@ -100,8 +100,46 @@ fn an_execution_is_the_clients_again() {
         worker.packet(Role::Replica, &[0, 0, 0, 2, 0, 0, 0]);
         worker.pump();
         worker.sent.clear();
-        prepared(&mut worker, 78);
+        prepared(&mut worker, Role::Replica, 78);
         worker.pump();
         assert_eq!(sent(&mut worker), [execute(78)], "{choice}");
+    }
+}
+
+/// A question goes to where the statement ran that it is about. Where no replica is there any more it is answered or refused, and not
+/// looked at again for ever.
+#[test]
+fn a_question_does_not_wait_for_a_replica_that_is_gone() {
+    for choice in [0, 4] {
+        let mut worker = Worker::new(choice);
+        worker.log_in(b"app", false);
+        worker.command(b"\x03SELECT a FROM t");
+        comes(&mut worker, Role::Replica);
+        for payload in [&[1_u8][..], COLUMN, EOF, ROW, EOF] {
+            worker.packet(Role::Replica, payload);
+        }
+        worker.settle();
+        worker.idle.known = Default::default();
+        worker.command(b"\x16SHOW WARNINGS");
+        for role in Role::BOTH {
+            if worker.links[role as usize] == Link::Opening {
+                comes(&mut worker, role);
+                prepared(&mut worker, role, 77);
+            }
+        }
+        worker.idle.known = Default::default();
+        worker.command(&[0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0]);
+        let mut tries = 0;
+        while worker.links[Role::Replica as usize] == Link::Opening {
+            worker.links[Role::Replica as usize] = Link::Absent;
+            worker.tell(&mut [], |session, cx, _, client, out| {
+                let failure = Failure::NoHost;
+                session.on_backend_failed(cx, Role::Replica, None, &failure, client, out);
+            });
+            worker.pump();
+            tries += 1;
+            assert!(tries < 10, "{choice}");
+        }
+        assert!(tries > 0, "{choice}: nothing was asked of a replica");
     }
 }

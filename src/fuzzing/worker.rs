@@ -57,8 +57,8 @@ pub(super) enum Link {
 
 /// Connections that the session gave back, and that it may have again.
 #[derive(Default)]
-struct Idle {
-    known: [Option<Box<Known>>; 2],
+pub(super) struct Idle {
+    pub(super) known: [Option<Box<Known>>; 2],
     lent: [bool; 2],
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Worker {
     pub(super) session: Session,
     offer: Offer,
     outputs: Outputs,
-    idle: Idle,
+    pub(super) idle: Idle,
     texts: Texts,
     pub(super) capabilities: Capabilities,
     /// The client's bytes that are not consumed.

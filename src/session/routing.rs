@@ -87,11 +87,13 @@ impl Session {
         if self.insert_id == InsertId::Lost && traits.contains(Traits::LAST_INSERT_ID) {
             return Err(Fault::LostPrevious);
         }
-        if route.role != Role::Replica || route.reason == Reason::Follows {
+        if route.role != Role::Replica {
             return Ok(());
         }
         let group = self.group(cx.snapshot);
-        if !self.attempt.force_primary && !group.replicas.is_empty() {
+        let follows = route.reason == Reason::Follows;
+        // A question follows to where a replica was, which may be there no more.
+        if !self.attempt.force_primary && (follows || !group.replicas.is_empty()) {
             return Ok(());
         }
         if !self.may_fall_back(cx) {
@@ -105,10 +107,10 @@ impl Session {
                 why: why.to_owned(),
             });
         }
-        *route = Route {
-            role: Role::Primary,
-            reason: Reason::NoReplica,
-        };
+        route.role = Role::Primary;
+        if !follows {
+            route.reason = Reason::NoReplica;
+        }
         Ok(())
     }
 
