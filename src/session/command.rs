@@ -89,7 +89,10 @@ impl Session {
     ) -> usize {
         let total = front.total();
         match command {
-            Command::Query | Command::StmtExecute => total,
+            // Taken by who calls. No command is ever passed over without a word.
+            Command::Query | Command::StmtExecute => {
+                self.refuse_front(front, &Fault::MalformedCommand, out)
+            }
             Command::StmtPrepare => self.prepare(cx, front, out),
             Command::StmtSendLongData => self.long_data(cx, front, out),
             Command::StmtClose => self.close_statement(cx, &front, out),
