@@ -286,6 +286,15 @@ fn account(group: Option<String>, text: &str, is_encrypted: bool) -> Result<Comm
     let Some((Some(name), Some(password))) = split else {
         return Err(Refusal::new("an account is user:password"));
     };
+    // Taken by their last colon these would be accounts of other names, with passwords that are not meant.
+    if !is_encrypted && text.contains(":enc:v1:") {
+        return Err(Refusal::new("an encrypted password is added by ADD ENPWD"));
+    }
+    if !is_encrypted && name.ends_with(":env") {
+        return Err(Refusal::new(
+            "env: is for passwords in the file: ADD PWD takes them in clear",
+        ));
+    }
     let unquoted = |text: &str| -> String {
         let text = text.trim();
         let inside = ['\'', '"']
@@ -314,7 +323,15 @@ fn account(group: Option<String>, text: &str, is_encrypted: bool) -> Result<Comm
 /// A command that is made of words; nothing when it is none.
 fn command(words: &[Word<'_>]) -> Option<Result<Command, Refusal>> {
     let is = |pattern: &[&str]| {
-        words.len() == pattern.len() && words.iter().zip(pattern).all(|(word, want)| word.is(want))
+        let is_one = |(word, want): (&Word<'_>, &&str)| word.is(want);
+        words.len() == pattern.len()
+            && match (words, pattern) {
+                // Tools put the names of tables into quotes.
+                ([words @ .., Word::Quoted(table)], ["select", .., want]) => {
+                    table.eq_ignore_ascii_case(want) && words.iter().zip(pattern).all(is_one)
+                }
+                _ => words.iter().zip(pattern).all(is_one),
+            }
     };
     let fixed: &[(&[&str], Command)] = &[
         (&["select", "*", "from", "help"], Command::Help),

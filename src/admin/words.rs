@@ -92,6 +92,11 @@ impl<'a> Iterator for Words<'a> {
             self.at += 1;
             return Some(Word::Sign(first));
         }
+        // What stands for all columns needs no blanks around it.
+        if first == '*' {
+            self.at += 1;
+            return Some(Word::Bare("*"));
+        }
         if matches!(first, '\'' | '"' | '`') {
             let inside = rest.get(1..).unwrap_or_default();
             let end = inside.find(first).unwrap_or(inside.len());
@@ -100,19 +105,16 @@ impl<'a> Iterator for Words<'a> {
             return Some(Word::Quoted(inside.get(..end).unwrap_or_default()));
         }
         let ends = |c: char| {
-            c.is_whitespace() || matches!(c, ',' | '(' | ')' | '=' | ';' | '\'' | '"' | '`')
+            c.is_whitespace() || matches!(c, ',' | '(' | ')' | '=' | ';' | '*' | '\'' | '"' | '`')
         };
         let mut end = rest.find(ends).unwrap_or(rest.len());
-        // A comment needs no blank before it.
-        if let Some(comment) = rest.get(..end).and_then(|word| word.find("/*"))
-            && comment > 0
+        // Nor does a comment before it.
+        if end > 1
+            && rest
+                .get(end - 1..)
+                .is_some_and(|rest| rest.starts_with("/*"))
         {
-            end = comment;
-        }
-        if let Some(close) = rest.get(..end).and_then(|word| word.find("*/"))
-            && close > 0
-        {
-            end = close;
+            end -= 1;
         }
         self.at += end;
         Some(Word::Bare(rest.get(..end).unwrap_or_default()))
@@ -156,6 +158,10 @@ mod tests {
             ),
             ("SET a=1 -- b", vec!["SET", "a", "= ", "1"]),
             ("-- a\nSELECT # b\n1", vec!["SELECT", "1"]),
+            ("select*from`x`", vec!["select", "*", "from", "'x'"]),
+            ("a.*,b*/**/c", vec!["a.", "*", ", ", "b", "*", "c"]),
+            ("a/b/*c*/d/", vec!["a/b", "d/"]),
+            ("/*!50000 a*/b", vec!["a", "b"]),
             ("--", vec![]),
             ("--x", vec!["--x"]),
             ("/* open", vec![]),

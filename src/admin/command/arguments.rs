@@ -174,7 +174,7 @@ fn text_of(word: Word<'_>, command: &str) -> Result<String, Refusal> {
 
 fn kill(arguments: &[Word<'_>]) -> Result<Command, Refusal> {
     let (query_only, id) = match arguments {
-        [id] => (false, id),
+        [id] if !id.is("query") && !id.is("connection") => (false, id),
         [what, id] if what.is("connection") => (false, id),
         [what, id] if what.is("query") => (true, id),
         _ => return Err(needs("KILL", "a client's id: KILL [QUERY] id")),

@@ -30,6 +30,8 @@ fn commands() {
         ("SELECT * FROM help", Command::Help),
         (" select  *\nfrom /* x */ backends ; ;", Command::Backends),
         ("-- a\nSELECT VERSION", Command::Version),
+        ("select*from`backends`;", Command::Backends),
+        ("SELECT * FROM \"Clients\"", Command::Clients),
         (
             "set offline 12;",
             Command::SetState(BackendRef::Id(12), State::Offline),
