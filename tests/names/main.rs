@@ -170,3 +170,59 @@ fn b197_a_name_moves() {
         assert!(atlas.log().contains("is now at"), "{}", atlas.log());
     }
 }
+
+/// B275: connections to servers do not each ask for their name, and a resolver that does not answer keeps nobody waiting.
+#[test]
+fn b275_names_are_not_asked_for_with_each_connection() {
+    const SESSIONS: usize = 200;
+    let bed = Bed::mariadb();
+    let folder = tempfile::tempdir().expect("a folder");
+    let [address, asked, held] = ["address", "asked", "held"].map(|name| folder.path().join(name));
+    fs::write(&address, "127.0.0.1").expect("write");
+    let library = resolver(folder.path());
+    let variables = [
+        ("LD_PRELOAD", library.to_str().expect("UTF-8")),
+        ("ATLAS_TEST_NAME", NAME),
+        ("ATLAS_TEST_ADDRESS", address.to_str().expect("UTF-8")),
+        ("ATLAS_TEST_ASKED", asked.to_str().expect("UTF-8")),
+        ("ATLAS_TEST_HELD", held.to_str().expect("UTF-8")),
+    ];
+    let port = bed.address(Node::Primary).port();
+    // Each session has a server connection of its own.
+    let config = format!(
+        "[server]\nlisten = [\"{{listen}}\"]\n[pool]\nmin_idle = 0\nconnect_rate = 10000\n\
+         [[groups]]\nname = \"main\"\nprimary = \"{NAME}:{port}\"\n\
+         [[users]]\nname = \"app\"\npassword = \"app-pw\"\nsharing = \"session\"\n"
+    );
+    let atlas = Atlas::try_start(config, &variables).expect("a start");
+    let ids = |count: usize| {
+        let mut ids: Vec<String> = (0..count)
+            .map(|_| {
+                let mut client = Wire::connect(atlas.address(), &Login::app());
+                let id = client.query("SELECT CONNECTION_ID()").cell();
+                client.quit();
+                id
+            })
+            .collect();
+        ids.sort();
+        ids.dedup();
+        ids.len()
+    };
+    let questions = || fs::metadata(&asked).map_or(0, |meta| meta.len());
+    let (begun, before) = (Instant::now(), questions());
+    assert_eq!(ids(SESSIONS), SESSIONS, "as many connections");
+    // In the background, every five seconds; however long this took, it was not once for each.
+    let most = begun.elapsed().as_secs() / 4 + 3;
+    let during = questions() - before;
+    assert!(during <= most, "{during} questions, {most} at most");
+    // Nobody answers any more: what was known holds, for connections that are there and for new ones.
+    let mut client = Wire::connect(atlas.address(), &Login::app());
+    fs::write(&held, "").expect("write");
+    let before = questions();
+    within(Duration::from_secs(60), "somebody asks", || {
+        questions() > before
+    });
+    assert_eq!(client.query("SELECT 7").cell(), "7");
+    assert_eq!(ids(20), 20);
+    fs::remove_file(&held).expect("remove");
+}
