@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::config::{Config, Problem};
-use crate::control::{LoadError, handover, load_config, load_config_alone, load_file};
+use crate::control::{LoadError, handover, load_config, load_config_alone, load_file, signal};
 use crate::server;
 
 /// Where the configuration is when no `-c` says otherwise.
@@ -202,6 +202,13 @@ fn text_value(parser: &mut lexopt::Parser, option: &str) -> Result<String, Strin
 }
 
 fn run(path: &Path, takes_over: bool) -> ExitCode {
+    let held = match signal::hold() {
+        Ok(held) => held,
+        Err(error) => {
+            eprintln!("atlas: no signals: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let loaded = match load_file(path) {
         Ok(loaded) => loaded,
         Err(error) => return fail(&error),
@@ -210,7 +217,7 @@ fn run(path: &Path, takes_over: bool) -> ExitCode {
     for note in &loaded.config.notes {
         log::warn!("{note}");
     }
-    server::run(loaded, path, takes_over)
+    server::run(loaded, path, takes_over, held)
 }
 
 fn upgrade(path: &Path) -> ExitCode {

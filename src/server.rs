@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Poll, Waker};
 
-use crate::config::{Config, PinWorkers};
+use crate::config::{Config, PinWorkers, WORKERS_MAX};
 use crate::control::handover::{self, Incumbent, Inherited};
 use crate::control::{
     Checks, Desk, Loaded, admin, await_global_tables, decisions, http, mirrors, notices, notify,
@@ -30,15 +30,15 @@ use crate::pool::Offer;
 use crate::shard;
 use crate::snapshot::{Account, Snapshot};
 use crate::worker::{
-    Doors, Listener, Live, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
+    Doors, Listener, Live, Readiness, Shared, Target, Worker, allowed_cores, mailbox, pin_to,
     raise_descriptor_limit,
 };
 
 /// Runs the proxy until it is told to stop. The exit code tells whether all transactions came to their end. `takes_over`: another
 /// process that serves with this configuration gives it its sockets.
 #[must_use]
-pub fn run(loaded: Loaded, path: &Path, takes_over: bool) -> ExitCode {
-    match start(loaded, path, takes_over).and_then(Running::wait) {
+pub fn run(loaded: Loaded, path: &Path, takes_over: bool, held: signal::Held) -> ExitCode {
+    match start(loaded, path, takes_over, held).and_then(Running::wait) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -87,18 +87,17 @@ impl Running {
     }
 }
 
-fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
+fn start(loaded: Loaded, path: &Path, takes_over: bool, held: signal::Held) -> io::Result<Running> {
     let config = loaded.config.clone();
     match raise_descriptor_limit() {
         Ok(limit) => warn_of_few_descriptors(&config, limit),
         Err(error) => log::warn!("cannot raise the limit of open files: {error}"),
     }
     let count = match config.server.workers {
-        0 => std::thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(64),
-        n => n.min(64),
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
     };
+    let count = count.min(WORKERS_MAX);
     let program = std::env::current_exe()?;
     let upgrade_path = handover::socket_path(&config.server, path);
     let mut inherited = if takes_over {
@@ -144,7 +143,7 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
     roles::start(desk.clone())?;
     watch_global_tables(desk.clone())?;
     decisions::start(shared.clone(), desk.clone())?;
-    signal::start(shared.clone(), desk.clone(), forced.clone())?;
+    signal::start(held, shared.clone(), desk.clone(), forced.clone())?;
     first_checks(&shared, &checks)?;
     let patience = shared.live().snapshot.config.monitor.timeout;
     await_global_tables(&shared, Instant::now() + patience);
@@ -175,8 +174,19 @@ fn start(loaded: Loaded, path: &Path, takes_over: bool) -> io::Result<Running> {
         workers.push(handle);
     }
     await_idle(&shared);
-    shared.condition.set_serving();
     let mut files = bound.paths;
+    if inherited.has_predecessor() && is_stopping(&shared) {
+        log::info!("told to stop before it took over: the process of before goes on");
+        files.clear();
+        return Ok(Running {
+            workers,
+            shared,
+            forced,
+            writers,
+            files,
+        });
+    }
+    shared.condition.set_serving();
     if let Some(listener) = upgrade {
         files.push(upgrade_path);
         handover::start(Incumbent {
@@ -240,7 +250,10 @@ fn first_checks(shared: &Shared, checks: &Checks) -> io::Result<()> {
             .iter()
             .all(|group| group.primary.is_some())
     };
-    while !(checks.first_round_is_over() && roles_are_known()) && Instant::now() < deadline {
+    while !(checks.first_round_is_over() && roles_are_known())
+        && Instant::now() < deadline
+        && !is_stopping(shared)
+    {
         std::thread::sleep(Duration::from_millis(2));
     }
     let live = shared.live();
@@ -281,10 +294,15 @@ fn await_idle(shared: &Shared) {
                 .get(host.index())
                 .map_or(wanted, |gate| gate.idle())
         };
-        while idle() < wanted && is_up() && Instant::now() < deadline {
+        while idle() < wanted && is_up() && Instant::now() < deadline && !is_stopping(shared) {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
+}
+
+/// Whether nothing is to be waited for any more: told to stop while it starts, a process ends without having served.
+fn is_stopping(shared: &Shared) -> bool {
+    shared.condition.readiness() == Readiness::Draining
 }
 
 fn warn_of_few_descriptors(config: &Config, limit: u64) {

@@ -310,6 +310,76 @@ fn a_second_process_must_take_over() {
     assert!(next.wait(SOON).success());
 }
 
+/// Who asks while an upgrade is under way is told so, and one that is told to stop before it serves takes nothing over.
+#[test]
+fn one_upgrade_at_a_time() {
+    let bed = Bed::mariadb();
+    let atlas = Atlas::start(config(&bed));
+    // The next one waits for a server that says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("bind");
+    let address = silent.local_addr().expect("an address");
+    atlas.write_config(config(&bed).append(&format!(
+        "[monitor]\nuser = \"app\"\npassword = \"app-pw\"\ntimeout = \"1h\"\n[[groups]]\nname = \"silent\"\nprimary = \"{address}\"\n"
+    )).all_users("group = \"main\""));
+    let upgrade = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_atlas"))
+            .args(["upgrade", "-c", "atlas.toml"])
+            .current_dir(atlas.dir())
+            .output()
+            .expect("atlas");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(upgrade);
+        let mut successor = None;
+        eventually("there is a new process, which acts on signals", || {
+            successor = child_of(atlas.pid());
+            successor.is_some_and(acts_on_term)
+        });
+        for _ in 0..3 {
+            let text = upgrade();
+            assert!(text.contains("an upgrade is under way"), "{text}");
+        }
+        Wire::connect(atlas.address(), &Login::plain());
+        drop(Ended(successor.expect("there is one")));
+        let text = first.join().expect("no panic");
+        assert!(text.contains("no upgrade"), "{text}");
+    });
+    assert!(
+        atlas.log().contains("told to stop before it took over"),
+        "{}",
+        atlas.log()
+    );
+    // All is as it was, and the next one does as if nothing had been.
+    Wire::connect(atlas.address(), &Login::plain());
+    by_unix(&atlas, &Login::plain()).expect("log-in");
+    atlas.write_config(config(&bed));
+    let mut atlas = atlas;
+    let new = atlas.successor();
+    assert!(atlas.wait(SOON).success());
+    by_unix(&new, &Login::plain()).expect("log-in");
+}
+
+/// A process that this one has started.
+fn child_of(parent: u32) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").expect("/proc");
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers
+        .into_iter()
+        .find(|pid: &u32| status(*pid, "PPid:") == Some(parent.to_string()))
+}
+
+fn acts_on_term(pid: u32) -> bool {
+    let mask = status(pid, "SigCgt:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    mask.is_some_and(|mask| mask & (1 << 14) != 0)
+}
+
+fn status(pid: u32, key: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(line.trim().to_owned())
+}
+
 /// `atlas upgrade`: what systemd is told, so that it knows whose process the service is.
 #[test]
 fn the_old_process_starts_the_new_one() {

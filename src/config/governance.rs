@@ -161,13 +161,13 @@ impl LogConfig {
         let (slow, audit) = (section.section("slow"), section.section("audit"));
         let config = Self {
             level: section.choice("level", &levels, LogLevel::Info),
-            slow_file: slow.file("file"),
+            slow_file: slow.output_file("file"),
             slow_threshold: slow.duration(
                 "threshold",
                 Duration::ZERO..=DAY,
                 Duration::from_secs(1),
             ),
-            audit_file: audit.file("file"),
+            audit_file: audit.output_file("file"),
             audit_statements: audit.choice("statements", &statements, AuditStatements::All),
             audit_text: audit.choice("text", &texts, AuditText::Full),
             audit_drops: audit.choice("when_full", &[("wait", false), ("drop", true)], false),

@@ -35,11 +35,11 @@ pub use keys::{Acted, KEYS, Key};
 pub use mirror::MirrorConfig;
 pub use pool::{BreakerConfig, MonitorConfig, PoolConfig};
 pub(crate) use problem::on_one_line;
-pub use problem::{InputFile, Problem, Severity};
+pub use problem::{NamedFile, Problem, Severity};
 pub use rule::{RuleAction, RuleConfig, RuleMatch, RuleTarget};
 pub use server::{
     AdminConfig, AdminUser, AuthPlugin, ListenAddress, Networks, PinWorkers, ServerConfig,
-    ServerTls, ServerTlsMode,
+    ServerTls, ServerTlsMode, WORKERS_MAX,
 };
 pub use sharding::{Bound, Broadcast, Hash, KeyType, RangeConfig, ShardingConfig, TableConfig};
 pub(crate) use value::{host_address, listen_address, network, table_name};
@@ -82,7 +82,9 @@ pub struct Config {
     /// Whether a password stands in the file in clear.
     pub has_clear_passwords: bool,
     /// Files that must be readable when the configuration is put to use.
-    pub input_files: Vec<InputFile>,
+    pub input_files: Vec<NamedFile>,
+    /// Files that are written.
+    pub output_files: Vec<NamedFile>,
     /// Warnings and notes for the operator.
     pub notes: Vec<Problem>,
 }
@@ -194,12 +196,14 @@ fn read(ctx: &Context<'_>, table: &DeTable<'_>) -> Config {
         users,
         has_clear_passwords: false,
         input_files: Vec::new(),
+        output_files: Vec::new(),
         notes: Vec::new(),
     };
     sharding::check_listed(&root, &config.tables, &config.rules);
     Config {
         has_clear_passwords: ctx.has_clear_passwords(),
         input_files: ctx.take_input_files(),
+        output_files: ctx.take_output_files(),
         ..config
     }
 }

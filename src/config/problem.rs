@@ -52,9 +52,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A file that the configuration names and that must be readable when it is put to use.
+/// A file that the configuration names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputFile {
+pub struct NamedFile {
     /// Where it is.
     pub path: PathBuf,
     /// Line in the configuration that names it.

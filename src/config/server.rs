@@ -93,6 +93,9 @@ impl Networks {
     }
 }
 
+/// Event loops that a process has at most: the number of one is part of its clients' ids.
+pub const WORKERS_MAX: usize = 64;
+
 /// `[server]`.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -130,11 +133,28 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     pub(super) fn read(section: &Section<'_>) -> Self {
+        let listen = read_listen(section);
+        let admin_listen = read_socket(section, "admin_listen");
+        let http_listen = read_socket(section, "http_listen");
+        let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
+        let tcp = listen.iter().filter_map(|address| match address {
+            ListenAddress::Tcp(address) => Some(*address),
+            ListenAddress::Unix(_) => None,
+        });
+        taken.extend(tcp.map(|address| ("listen", address)));
+        for (name, address) in [("admin_listen", admin_listen), ("http_listen", http_listen)] {
+            let Some(address) = address else { continue };
+            let other = taken.iter().find(|(_, other)| collide(*other, address));
+            if let (Some((other, _)), Some(field)) = (other, section.get(name)) {
+                field.error(format!("`{address}` is taken by `{other}`"));
+            }
+            taken.push((name, address));
+        }
         Self {
-            listen: read_listen(section),
-            admin_listen: read_socket(section, "admin_listen"),
-            http_listen: read_socket(section, "http_listen"),
-            workers: to_usize(section.int("workers", 0..=1024, 0)),
+            listen,
+            admin_listen,
+            http_listen,
+            workers: read_workers(section),
             pin_workers: section
                 .get("pin_workers")
                 .and_then(|field| read_pin(&field))
@@ -154,7 +174,7 @@ impl ServerConfig {
                 AuthPlugin::CachingSha2,
             ),
             max_connections: to_usize(section.int("max_connections", 1..=1_000_000, 10_000)),
-            upgrade_socket: section.file("upgrade_socket"),
+            upgrade_socket: read_upgrade_socket(section),
             drain_delay: section.duration("drain_delay", Duration::ZERO..=DAY, Duration::ZERO),
             drain_timeout: section.duration(
                 "drain_timeout",
@@ -227,6 +247,34 @@ fn read_listen(section: &Section<'_>) -> Vec<ListenAddress> {
         }
     }
     addresses
+}
+
+/// Whether two sockets cannot listen at the same time. An address that stands for all of them takes the port of each.
+fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    let (a, b) = (one.ip().to_canonical(), other.ip().to_canonical());
+    let stands_for =
+        |all: IpAddr, ip: IpAddr| all.is_unspecified() && (all.is_ipv6() || ip.is_ipv4());
+    one.port() == other.port()
+        && one.port() != 0
+        && (a == b || stands_for(a, b) || stands_for(b, a))
+}
+
+fn read_workers(section: &Section<'_>) -> usize {
+    let workers = to_usize(section.int("workers", 0..=1024, 0));
+    if let Some(field) = section.get("workers").filter(|_| workers > WORKERS_MAX) {
+        field.warning(format!("{WORKERS_MAX} are started, not more"));
+    }
+    workers.min(WORKERS_MAX)
+}
+
+fn read_upgrade_socket(section: &Section<'_>) -> Option<PathBuf> {
+    let path = section.file("upgrade_socket")?;
+    if let Some(field) = section.get("upgrade_socket")
+        && path.as_os_str().len() > value::SOCKET_PATH_MAX
+    {
+        field.error(value::socket_path_too_long());
+    }
+    Some(path)
 }
 
 fn is_chosen_by_kernel(address: &ListenAddress) -> bool {

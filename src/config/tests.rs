@@ -197,12 +197,45 @@ fn files_that_must_be_there_are_listed() {
         ("c.pem", 11, "server.tls.cert"),
         ("k.pem", 12, "server.tls.key"),
     ];
-    let wanted = wanted.map(|(path, line, key)| InputFile {
+    let wanted = wanted.map(|(path, line, key)| NamedFile {
         path: path.into(),
         line,
         key: key.to_owned(),
     });
     assert_eq!(files("required"), wanted);
+}
+
+#[test]
+fn sockets_that_can_be_side_by_side() {
+    for text in [
+        "admin_listen = \"127.0.0.1:0\"\nhttp_listen = \"127.0.0.1:0\"",
+        "admin_listen = \"127.0.0.1:1\"\nhttp_listen = \"127.0.0.2:1\"",
+        "admin_listen = \"0.0.0.0:1\"\nhttp_listen = \"[::1]:1\"",
+        "listen = [\"127.0.0.1:1\", \"unix:/1\"]\nadmin_listen = \"127.0.0.1:2\"\nhttp_listen = \"127.0.0.1:3\"",
+    ] {
+        good(&format!("{SMALLEST}[server]\n{text}\n"));
+    }
+}
+
+#[test]
+fn sockets_that_are_too_long_and_workers_that_are_too_many() {
+    let path = "x".repeat(107);
+    good(&format!(
+        "{SMALLEST}[server]\nupgrade_socket = \"{path}\"\n"
+    ));
+    let text = format!("{SMALLEST}[server]\nupgrade_socket = \"{path}x\"\n");
+    let wrong = print(&load(&text, "f", &env).unwrap_err());
+    let wanted = "f:10: server.upgrade_socket: the path of a socket has at most 107 bytes\n";
+    assert!(wrong.contains(wanted), "{wrong}");
+    let config = good(&format!("{SMALLEST}[server]\nworkers = 65\n"));
+    assert_eq!(config.server.workers, WORKERS_MAX);
+    let notes: Vec<String> = config.notes.iter().map(ToString::to_string).collect();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.ends_with("warning: server.workers: 64 are started, not more")),
+        "{notes:?}"
+    );
 }
 
 /// A18.

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::field::Field;
 use super::keys;
-use super::problem::{InputFile, Problem, Severity, on_one_line};
+use super::problem::{NamedFile, Problem, Severity, on_one_line};
 use super::{Outside, SealKey};
 
 /// What all parts of one file share: its name, where its lines are, the environment, and the findings so far.
@@ -27,7 +27,8 @@ pub(super) struct Context<'a> {
     key: OnceCell<Result<Option<SealKey>, ()>>,
     problems: RefCell<Vec<(usize, Problem)>>,
     has_clear_passwords: Cell<bool>,
-    input_files: RefCell<Vec<InputFile>>,
+    input_files: RefCell<Vec<NamedFile>>,
+    output_files: RefCell<Vec<NamedFile>>,
 }
 
 impl<'a> Context<'a> {
@@ -47,6 +48,7 @@ impl<'a> Context<'a> {
             problems: RefCell::default(),
             has_clear_passwords: Cell::new(false),
             input_files: RefCell::default(),
+            output_files: RefCell::default(),
         }
     }
 
@@ -65,17 +67,18 @@ impl<'a> Context<'a> {
         self.line_ends.partition_point(|end| *end < offset) + 1
     }
 
-    /// Remembers a file that must be readable when the configuration is put to use.
-    pub(super) fn needs_file(&self, offset: usize, key: &str, path: PathBuf) {
+    fn named_file(&self, offset: usize, key: &str, path: PathBuf) -> NamedFile {
         let line = self.line(offset);
         let key = on_one_line(key);
-        self.input_files
-            .borrow_mut()
-            .push(InputFile { path, line, key });
+        NamedFile { path, line, key }
     }
 
-    pub(super) fn take_input_files(&self) -> Vec<InputFile> {
+    pub(super) fn take_input_files(&self) -> Vec<NamedFile> {
         self.input_files.take()
+    }
+
+    pub(super) fn take_output_files(&self) -> Vec<NamedFile> {
+        self.output_files.take()
     }
 
     /// Says where the key is, before the first password is read.
@@ -303,9 +306,19 @@ impl<'a> Section<'a> {
 
     /// As [`Self::file`], of a file that must be readable when the configuration is put to use.
     pub(super) fn input_file(&self, name: &str) -> Option<PathBuf> {
+        self.named_file(name, &self.ctx.input_files)
+    }
+
+    /// As [`Self::file`], of a file that is written.
+    pub(super) fn output_file(&self, name: &str) -> Option<PathBuf> {
+        self.named_file(name, &self.ctx.output_files)
+    }
+
+    fn named_file(&self, name: &str, list: &RefCell<Vec<NamedFile>>) -> Option<PathBuf> {
         let field = self.get(name)?;
         let path = field.file()?;
-        self.ctx.needs_file(field.offset, &field.path, path.clone());
+        let named = self.ctx.named_file(field.offset, &field.path, path.clone());
+        list.borrow_mut().push(named);
         Some(path)
     }
 }

@@ -158,17 +158,25 @@ fn is_host_name(name: &str) -> bool {
         && !name.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// What the kernel takes as the address of a unix socket: at most 107 bytes, none of them zero.
+/// Bytes of the path of a unix socket: what the kernel takes, without the zero behind it.
+pub(super) const SOCKET_PATH_MAX: usize = 107;
+
+pub(super) fn socket_path_too_long() -> String {
+    format!("the path of a socket has at most {SOCKET_PATH_MAX} bytes")
+}
+
+/// What the kernel takes as the address of a unix socket.
 fn unix_path(path: &str) -> Result<PathBuf, String> {
     if !path.starts_with('/') {
         return Err(format!(
             "`unix:{path}`: the path of a socket must be absolute, such as \"unix:/run/atlas/atlas.sock\""
         ));
     }
-    if path.len() > 107 || path.contains('\0') {
-        return Err(format!(
-            "`unix:{path}`: the path of a socket has at most 107 bytes"
-        ));
+    if path.contains('\0') {
+        return Err(format!("`unix:{path}`: a path cannot contain a NUL byte"));
+    }
+    if path.len() > SOCKET_PATH_MAX {
+        return Err(format!("`unix:{path}`: {}", socket_path_too_long()));
     }
     Ok(PathBuf::from(path))
 }

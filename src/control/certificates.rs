@@ -1,8 +1,9 @@
 //! Reads the certificates and keys that a configuration names and makes of them what TLS on both sides needs.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
+use super::files::open_regular;
 use crate::config::{BackendTlsMode, GroupConfig, ServerConfig, ServerTlsMode};
 use crate::snapshot::Snapshot;
 use crate::worker::Tls;
@@ -27,11 +28,18 @@ pub fn read_tls(snapshot: &Snapshot) -> io::Result<Tls> {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    std::fs::read(path)
+    let mut bytes = Vec::new();
+    open_regular(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map(|_| bytes)
         .map_err(|error| io::Error::other(format!("cannot read {}: {error}", path.display())))
 }
 
-fn clients(server: &ServerConfig) -> io::Result<Option<ServerTls>> {
+/// TLS towards clients; nothing where it is off.
+///
+/// # Errors
+/// As [`read_tls`].
+pub(super) fn clients(server: &ServerConfig) -> io::Result<Option<ServerTls>> {
     let tls = &server.tls;
     if tls.mode == ServerTlsMode::Off {
         return Ok(None);
@@ -42,7 +50,11 @@ fn clients(server: &ServerConfig) -> io::Result<Option<ServerTls>> {
         .map_err(|error| io::Error::other(format!("server.tls: {error}")))
 }
 
-fn backend(group: &GroupConfig) -> io::Result<Option<BackendTls>> {
+/// TLS towards the servers of a group; nothing where it is off.
+///
+/// # Errors
+/// As [`read_tls`].
+pub(super) fn backend(group: &GroupConfig) -> io::Result<Option<BackendTls>> {
     let tls = &group.tls;
     if tls.mode == BackendTlsMode::Off {
         return Ok(None);

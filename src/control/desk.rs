@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::certificates::read_tls;
 use super::checks::{Checks, publish_offer};
 use super::events::Events;
-use super::load::{LoadError, Loaded, load_file, load_text};
+use super::load::{LoadError, Loaded, load_again, load_text};
 use super::roles::Watch;
 use super::statements;
 use crate::config::{Config, Difference, Topology, diff};
@@ -30,6 +30,8 @@ pub struct Desk {
     checks: Arc<Checks>,
     path: PathBuf,
     events: Events,
+    /// Held by who reads the file, and taken before `state`: a disk that stands still keeps no server's role from changing.
+    reading: Mutex<()>,
     state: Mutex<State>,
     /// What the servers' roles are seen to be. Taken before `state`.
     watch: Mutex<Watch>,
@@ -100,6 +102,7 @@ impl Desk {
             checks,
             path: path.to_owned(),
             events: Events::default(),
+            reading: Mutex::default(),
             state: Mutex::new(State {
                 file: loaded.text.as_bytes().to_vec().into(),
                 text: loaded.text,
@@ -126,10 +129,12 @@ impl Desk {
     /// # Errors
     /// Nothing has changed, and why.
     pub fn reload(&self, who: &str, is_forced: bool) -> Result<Applied, Refused> {
-        let mut state = self.lock();
-        let outcome = load_file(&self.path)
+        // In turn, so that of two the later one holds what was read later.
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = load_again(&self.path)
             .map_err(Refused::Load)
             .and_then(|loaded| {
+                let mut state = self.lock();
                 let before = &self.shared.live().snapshot.config;
                 let moved = shard::moves(before, &loaded.config);
                 if !moved.is_empty() && !is_forced {

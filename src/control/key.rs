@@ -1,12 +1,13 @@
 //! The key file of `enc:v1:` values: reading it with a look at who else can, and making it. The formats are `auth`'s.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
+use super::files::open_regular;
 use crate::auth::{SealKey, Secret, key_file_text};
 
 /// A key file has two lines; what is longer is another kind of file.
@@ -18,7 +19,7 @@ const KEY_FILE_BYTES_MAX: u64 = 4096;
 /// The sentence for the operator: why there is no key, and what to do.
 pub(super) fn read_key(path: &Path) -> Result<SealKey, String> {
     let told = |error: io::Error| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(|error| match error.kind() {
+    let file = open_regular(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!(
             "there is no key file {}: copy the one that the value was encrypted with, or encrypt the password again (`atlas encrypt` makes a key file)",
             path.display()

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
+use super::files::{self, open_regular};
 use super::key::read_key;
-use crate::config::{self, Config, InputFile, Outside, Problem, Severity};
+use crate::config::{self, Config, Outside, Problem, Severity};
 
 /// No configuration is longer: what is, is another kind of file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -56,7 +57,21 @@ impl fmt::Debug for Loaded {
 /// # Errors
 /// As there.
 pub fn load_file(path: &Path) -> Result<Loaded, LoadError> {
-    let (text, mode) = read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
+    loaded(path, File::open)
+}
+
+/// The same in a process that serves, which must not wait for whoever writes into a pipe.
+///
+/// # Errors
+/// As there.
+pub(super) fn load_again(path: &Path) -> Result<Loaded, LoadError> {
+    loaded(path, open_regular)
+}
+
+fn loaded(path: &Path, open: impl Fn(PathBuf) -> io::Result<File>) -> Result<Loaded, LoadError> {
+    let (text, mode) = open(path.to_owned())
+        .and_then(read)
+        .map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
     let text = as_text(&path.to_string_lossy(), &text)?.to_owned();
     let mut loaded = load_text(text.into(), path)?;
     let about_mode = config::check_mode(&loaded.config, &path.to_string_lossy(), mode);
@@ -75,12 +90,12 @@ pub(super) fn load_text(text: Zeroizing<String>, path: &Path) -> Result<Loaded, 
     };
     let name = path.to_string_lossy();
     let config = config::load_with(&text, &name, outside).map_err(LoadError::Problems)?;
-    let missing = unreadable_files(&config, &name);
-    if missing.is_empty() {
+    let wrong = files::problems(&config, path);
+    if wrong.is_empty() {
         return Ok(Loaded { text, config });
     }
     let mut problems = config.notes;
-    problems.extend(missing);
+    problems.extend(wrong);
     problems.sort_by_key(|problem| problem.line);
     Err(LoadError::Problems(problems))
 }
@@ -91,21 +106,6 @@ pub(super) fn load_text(text: Zeroizing<String>, path: &Path) -> Result<Loaded, 
 /// When it cannot be read or used.
 pub fn load_config(path: &Path) -> Result<Config, LoadError> {
     load_file(path).map(|loaded| loaded.config)
-}
-
-/// The files named in the configuration that cannot be opened.
-fn unreadable_files(config: &Config, file: &str) -> Vec<Problem> {
-    let check = |input: &InputFile| {
-        let error = File::open(&input.path).err()?;
-        Some(Problem {
-            file: file.to_owned(),
-            line: input.line,
-            key: input.key.clone(),
-            severity: Severity::Error,
-            text: format!("{}: {error}", input.path.display()),
-        })
-    };
-    config.input_files.iter().filter_map(check).collect()
 }
 
 /// As [`load_config`], for uses that need no password and no other file: one that is not there is no mistake.
@@ -125,13 +125,17 @@ pub fn load_config_alone(path: &Path) -> Result<Config, LoadError> {
 /// # Errors
 /// When it cannot be read, or says it wrongly.
 pub fn key_file(path: &Path) -> Result<PathBuf, LoadError> {
-    let (text, _) = read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
+    let (text, _) = File::open(path)
+        .and_then(read)
+        .map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
     let name = path.to_string_lossy();
     config::key_file(as_text(&name, &text)?, &name).map_err(LoadError::Problems)
 }
 
 fn load(path: &Path, outside: Outside<'_>) -> Result<Config, LoadError> {
-    let (text, mode) = read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
+    let (text, mode) = File::open(path)
+        .and_then(read)
+        .map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
     let name = path.to_string_lossy();
     let text = as_text(&name, &text)?;
     let mut config = config::load_with(text, &name, outside).map_err(LoadError::Problems)?;
@@ -143,14 +147,13 @@ fn load(path: &Path, outside: Outside<'_>) -> Result<Config, LoadError> {
 /// A file that may hold passwords, wiped when dropped.
 ///
 /// # Errors
-/// The kernel's, or it is longer than any configuration.
+/// The kernel's, or it is no file or longer than any configuration.
 pub fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
-    read(path).map(|(text, _)| text)
+    read(open_regular(path)?).map(|(text, _)| text)
 }
 
 /// The bytes (wiped when dropped: they hold passwords) and the permission bits of one and the same open file.
-fn read(path: &Path) -> io::Result<(Zeroizing<Vec<u8>>, u32)> {
-    let file = File::open(path)?;
+fn read(file: File) -> io::Result<(Zeroizing<Vec<u8>>, u32)> {
     let meta = file.metadata()?;
     let mut text = Zeroizing::new(Vec::with_capacity(
         usize::try_from(meta.len().min(FILE_BYTES_MAX)).unwrap_or(0),
@@ -308,7 +311,7 @@ mod tests {
     #[test]
     fn files_that_are_named_must_be_there() {
         let text = format!(
-            "{GOOD}[server.tls]\nmode = \"required\"\ncert = \"/nonexistent/c\"\nkey = \"/dev/null\"\n"
+            "{GOOD}[server.tls]\nmode = \"required\"\ncert = \"/nonexistent/c\"\nkey = \"/etc/passwd\"\n"
         );
         let file = file(text.as_bytes());
         let path = file.path().display();

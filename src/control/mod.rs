@@ -14,6 +14,7 @@ mod checks;
 pub mod decisions;
 mod desk;
 mod events;
+mod files;
 pub mod handover;
 pub mod http;
 mod key;

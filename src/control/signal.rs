@@ -1,7 +1,10 @@
-//! Signals: what the process is told from outside. One thread waits for them.
+//! Signals: what the process is told from outside. One thread waits for them, and one reads the configuration when told, so that
+//! whatever keeps that file from being read keeps no other signal waiting.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -9,12 +12,36 @@ use signal_hook::iterator::Signals;
 use super::{Desk, stop};
 use crate::worker::Shared;
 
-/// Starts the thread. The first TERM or INT drains, the second ends at once; `forced` tells of the second.
+/// The signals that come before anybody acts on them.
+#[derive(Debug)]
+pub struct Held(Signals);
+
+/// Keeps the signals that say something to a process that serves until [`start`] acts on them: whoever rotates logs or looks after
+/// health checks need not know that this one is about to. TERM and INT end it until then, since nothing is lost with it.
 ///
 /// # Errors
-/// The handlers or the thread could not be set up.
-pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXFSZ])?;
+/// The handlers could not be set up.
+pub fn hold() -> io::Result<Held> {
+    Signals::new([SIGHUP, SIGUSR1, SIGUSR2, SIGXFSZ]).map(Held)
+}
+
+/// Starts the threads. The first TERM or INT drains, the second ends at once; `forced` tells of the second.
+///
+/// # Errors
+/// The handlers or the threads could not be set up.
+pub fn start(
+    Held(mut signals): Held,
+    shared: Arc<Shared>,
+    desk: Arc<Desk>,
+    forced: Arc<AtomicBool>,
+) -> io::Result<()> {
+    signals.add_signal(SIGTERM)?;
+    signals.add_signal(SIGINT)?;
+    // One that waits reads the file after all that have come before it, so it is read once for all of these.
+    let (reloads, wanted) = sync_channel(1);
+    std::thread::Builder::new()
+        .name("reload".to_owned())
+        .spawn(move || reload(&desk, &wanted))?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
@@ -40,8 +67,8 @@ pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> s
                         }
                     }
                     SIGHUP => {
-                        // What came of it is an event, and in the log.
-                        let _ = desk.reload("signal", false);
+                        // Where one waits already nothing is to be added.
+                        let _ = reloads.try_send(());
                     }
                     // A file is as long as a limit lets it be. Who writes gets an error; without this the process would end.
                     SIGXFSZ => {}
@@ -50,4 +77,11 @@ pub fn start(shared: Arc<Shared>, desk: Arc<Desk>, forced: Arc<AtomicBool>) -> s
             }
         })?;
     Ok(())
+}
+
+fn reload(desk: &Desk, wanted: &Receiver<()>) {
+    while wanted.recv().is_ok() {
+        // What came of it is an event, and in the log.
+        let _ = desk.reload("signal", false);
+    }
 }

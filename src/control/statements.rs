@@ -21,6 +21,8 @@ use crate::worker::{Live, Message, Queue, Shared, Work};
 const BATCH: usize = 512;
 /// A writer that has nothing left looks again after so long before it has to be woken.
 const PACE: Duration = Duration::from_millis(5);
+/// So often in a row a reader of a pipe is waited for, for that long each time, before it counts as one that reads no more.
+const WAITS: u32 = 200;
 /// A file that cannot be written is tried again after so long.
 const AGAIN: Duration = Duration::from_secs(1);
 /// So often when the process ends.
@@ -118,11 +120,13 @@ pub fn check(log: &LogConfig) -> io::Result<()> {
     Ok(())
 }
 
+/// What is no file, such as a pipe, has to have a reader, and is not waited for without an end.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .append(true)
         .create(true)
         .mode(MODE)
+        .custom_flags(libc::O_NONBLOCK)
         .open(path)
 }
 
@@ -262,6 +266,7 @@ impl<'a> Writer<'a> {
         let Some((_, file)) = &mut self.file else {
             return Ok(());
         };
+        let mut waits = 0;
         while let Some(rest) = self
             .text
             .get(self.written..)
@@ -269,8 +274,16 @@ impl<'a> Writer<'a> {
         {
             match file.write(rest) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => self.written += n,
+                Ok(n) => {
+                    self.written += n;
+                    waits = 0;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The reader of a pipe is behind.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && waits < WAITS => {
+                    waits += 1;
+                    std::thread::sleep(PACE);
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -74,7 +74,7 @@ pub use http::{http_exchange, http_get, http_of};
 pub use login::{Login, Refused, Tls};
 pub use mask::{Mask, assert_same, difference, masked};
 pub use packet::{Ended, Packet, Part, frame};
-pub use process::Atlas;
+pub use process::{Atlas, fill_in};
 pub use relay::{Pieces, Relay};
 pub use reply::{Expect, Reply};
 pub use schema::{Schema, unique_name};

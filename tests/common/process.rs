@@ -33,6 +33,16 @@ impl Atlas {
             .unwrap_or_else(|log| panic!("Atlas does not start:\n{log}"))
     }
 
+    /// Starts it with whatever `prepare` puts into its folder, and does not wait for anything: it is given the folder, the file that is to be
+    /// the configuration, and the address.
+    pub fn begin(prepare: impl FnOnce(&Path, &Path, SocketAddr)) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (address, reservation) = reserve_port();
+        prepare(dir.path(), &dir.path().join(CONFIG), address);
+        let program = Command::new(env!("CARGO_BIN_EXE_atlas"));
+        Self::launch(dir, program, address, reservation)
+    }
+
     /// The same with a limit of open files, which Atlas cannot raise.
     pub fn start_limited(config: impl Into<String>, open_files: usize) -> Self {
         let mut shell = Command::new("sh");
@@ -63,7 +73,7 @@ impl Atlas {
 
     fn spawn(
         config: impl Into<String>,
-        mut program: Command,
+        program: Command,
         header: &[u8],
         serves_at: Option<SocketAddr>,
     ) -> Result<Self, String> {
@@ -72,21 +82,7 @@ impl Atlas {
         let address = serves_at.unwrap_or(address);
         let config = fill_in(&config.into(), address, dir.path());
         fs::write(dir.path().join(CONFIG), &config).expect("write the configuration");
-        let log = log_file(dir.path());
-        let child = program
-            .args(["run", "-c", CONFIG])
-            .current_dir(dir.path())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("one more handle"))
-            .stderr(log)
-            .spawn()
-            .expect("start atlas");
-        let mut atlas = Self {
-            child,
-            address,
-            dir: Arc::new(dir),
-            reservation: Arc::new(reservation),
-        };
+        let mut atlas = Self::launch(dir, program, address, reservation);
         let end = Instant::now() + Duration::from_secs(20);
         loop {
             match Wire::greet_behind(address, header, header.len()) {
@@ -100,6 +96,29 @@ impl Atlas {
                 return Err(format!("no greeting in 20 s\n{}\n{config}", atlas.log()));
             }
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn launch(
+        dir: tempfile::TempDir,
+        mut program: Command,
+        address: SocketAddr,
+        reservation: Socket,
+    ) -> Self {
+        let log = log_file(dir.path());
+        let child = program
+            .args(["run", "-c", CONFIG])
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("one more handle"))
+            .stderr(log)
+            .spawn()
+            .expect("start atlas");
+        Self {
+            child,
+            address,
+            dir: Arc::new(dir),
+            reservation: Arc::new(reservation),
         }
     }
 
@@ -310,7 +329,8 @@ fn log_file(dir: &Path) -> fs::File {
         .expect("open the log")
 }
 
-fn fill_in(config: &str, address: SocketAddr, dir: &Path) -> String {
+/// The text of a configuration with the address and the folder put in.
+pub fn fill_in(config: &str, address: SocketAddr, dir: &Path) -> String {
     config
         .replace("{listen}", &address.to_string())
         .replace("{dir}", &dir.to_string_lossy())

@@ -41,6 +41,12 @@ const MISTAKES: &[(&str, &[&str])] = &[
         "5: server.listen[2]: listed twice",
     ]),
     ("[server]\nadmin_listen = \"2345\"", &["2: server.admin_listen: `2345` is not IP:PORT, such as \"127.0.0.1:2345\""]),
+    ("[server]\nlisten = [\"10.0.0.1:1\", \"[::]:2\"]\nadmin_listen = \"10.0.0.1:2\"\nhttp_listen = \"0.0.0.0:1\"", &[
+        "3: server.admin_listen: `10.0.0.1:2` is taken by `listen`",
+        "4: server.http_listen: `0.0.0.0:1` is taken by `listen`",
+    ]),
+    ("[server]\nadmin_listen = \"[::ffff:10.0.0.1]:1\"\nhttp_listen = \"10.0.0.1:1\"", &["3: server.http_listen: `10.0.0.1:1` is taken by `admin_listen`"]),
+    ("[server]\nlisten = \"unix:/a\\u0000b\"", &["2: server.listen: `unix:/a\\u{0}b`: a path cannot contain a NUL byte"]),
     ("[server]\nworkers = -1", &["2: server.workers: -1 is out of range: 0 to 1024"]),
     ("[server]\nworkers = 99999999999999999999", &["2: server.workers: 99999999999999999999 is out of range: 0 to 1024"]),
     ("[server]\npin_workers = [0, 1, -1]", &["2: server.pin_workers[2]: -1 is out of range: 0 to 1023"]),

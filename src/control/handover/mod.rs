@@ -20,6 +20,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use self::line::Line;
@@ -35,6 +36,8 @@ const READY: &str = "ready";
 const YOURS: &str = "yours";
 const NO: &str = "no: ";
 const DONE: &str = "done ";
+/// What who comes meanwhile is told.
+const UNDER_WAY: &str = "an upgrade is under way";
 /// The socket of `Doors` on which the next take-over is asked for.
 const OWN_LABEL: &str = "upgrade";
 
@@ -93,6 +96,12 @@ impl Inherited {
     /// Labels of the sockets that nobody has taken: the new configuration does not have them.
     pub fn left(&self) -> impl Iterator<Item = &str> {
         self.sockets.iter().map(|(label, _)| label.as_str())
+    }
+
+    /// Whether there is a process that serves until [`Self::claim`].
+    #[must_use]
+    pub fn has_predecessor(&self) -> bool {
+        self.line.is_some()
     }
 
     /// Everything is ready here: the old process may go.
@@ -206,7 +215,9 @@ impl Incumbent {
     fn answer(&self, line: &Line) -> Result<(), String> {
         line.set_timeout(STEP).map_err(|e| e.to_string())?;
         let Some(peer) = line.peer().map_err(|e| e.to_string())? else {
-            return Err("asked for by another user".to_owned());
+            refuse(line, "asked for by another user");
+            log::warn!("no upgrade: asked for by another user");
+            return Ok(());
         };
         let (request, _) = match line.hear() {
             Ok(heard) => heard,
@@ -239,7 +250,7 @@ impl Incumbent {
             line.set_timeout(START)
         };
         pass().map_err(|error: io::Error| error.to_string())?;
-        match line.hear() {
+        match self.hear_alone(line) {
             Ok((text, _)) if text == READY => {}
             Ok(_) => return Err("the new process does not know what to say".to_owned()),
             Err(error) => return Err(format!("the new process did not become ready: {error}")),
@@ -257,6 +268,32 @@ impl Incumbent {
         // It accepts already, whether it hears this or not.
         let _ = line.say(YOURS);
         Ok(())
+    }
+
+    /// Waits for a word of the successor, for as long as it takes to start, and tells whoever else comes meanwhile that it is under way.
+    fn hear_alone(&self, line: &Line) -> io::Result<(String, Option<OwnedFd>)> {
+        line::set_accept_timeout(&self.listener, Some(LOOK))?;
+        let is_over = AtomicBool::new(false);
+        let refuse_others = || {
+            while !is_over.load(Ordering::Relaxed) {
+                match Line::accept(&self.listener) {
+                    Ok(other) => refuse(&other, UNDER_WAY),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => std::thread::sleep(LOOK),
+                }
+            }
+        };
+        let heard = std::thread::scope(|scope| {
+            let name = "upgrade-others".to_owned();
+            std::thread::Builder::new()
+                .name(name)
+                .spawn_scoped(scope, refuse_others)?;
+            let heard = line.hear();
+            is_over.store(true, Ordering::Relaxed);
+            heard
+        });
+        line::set_accept_timeout(&self.listener, None)?;
+        heard
     }
 
     /// Starts a successor and gives it the sockets; its number.
@@ -300,7 +337,7 @@ impl Incumbent {
                 continue;
             };
             if line.peer().ok().flatten() != Some(child.id()) {
-                let _ = line.say(&format!("{NO}an upgrade is under way"));
+                refuse(&line, UNDER_WAY);
                 continue;
             }
             let asks = line.set_timeout(STEP).and_then(|()| line.hear());
@@ -313,6 +350,13 @@ impl Incumbent {
         }
         Err("the new process does not ask for the sockets".to_owned())
     }
+}
+
+/// Says no to whoever is not to be listened to. What was said is taken off the line first: closing it with that unread would be a reset,
+/// which overtakes the answer.
+fn refuse(line: &Line, why: &str) {
+    let _ = line.set_timeout(LOOK).and_then(|()| line.hear());
+    let _ = line.say(&format!("{NO}{why}"));
 }
 
 /// The listener rests for so long when something is wrong with it.
