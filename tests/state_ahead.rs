@@ -100,6 +100,34 @@ fn the_answer_of_a_read_in_a_wrong_state_is_thrown_away() {
     }
 }
 
+/// A KILL QUERY that meets the state ahead of a read: whoever said it would not have the read run elsewhere instead.
+#[test]
+fn a_read_whose_state_is_interrupted_ends() {
+    let refuses = |talk: &mut Talk<'_>, arrival: &Arrival| {
+        if !is_zone(arrival) {
+            return echo(talk, arrival);
+        }
+        next_read(talk);
+        talk.error(1317, "Query execution was interrupted");
+        talk.seq = 1;
+        talk.rows(&["sql"], &[&["in a wrong state"]]);
+    };
+    for account in ["", "read_from = \"replica-only\""] {
+        let (primary, replica) = (Scripted::start(echo), Scripted::start(refuses));
+        let atlas = atlas(&primary, &replica, account);
+        let mut client = client(&atlas);
+        assert_eq!(client.query("SELECT 1").cell(), "SELECT 1");
+        client.ok("SET time_zone = '+03:00'");
+        assert_eq!(client.query("SELECT 2").error_code(), 1317);
+        for server in [&primary, &replica] {
+            let seen = server.statements();
+            assert!(!seen.contains(&"SELECT 2".to_owned()), "{seen:?}");
+        }
+        client.ok("SET time_zone = DEFAULT");
+        assert_eq!(client.query("SELECT 3").cell(), "SELECT 3");
+    }
+}
+
 #[test]
 fn a_write_waits_for_the_state() {
     let said = AtomicUsize::new(0);

@@ -20,6 +20,8 @@ pub enum Access {
     Read,
     /// Everything else; leaves for the group's current primary or not at all.
     Write,
+    /// The same, of what streams behind the beginning of a command: that may have left.
+    Rest,
 }
 
 /// How a server connection is given up.

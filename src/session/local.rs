@@ -3,11 +3,11 @@
 
 use super::govern::Subject;
 use super::history::History;
-use super::{Cx, Fault, Output, Outputs, Role, Session};
+use super::{Cx, Fault, Output, Outputs, Phase, Role, Session};
 use crate::route::{self, Reason};
 use crate::shard::Plan;
 use crate::sql;
-use crate::wire::{OkPacket, ResultSetWriter, RowFormat, Status};
+use crate::wire::{Command, OkPacket, ResultSetWriter, RowFormat, Status};
 
 /// Clients' ids lie where servers' ids do not come: bit 30 is set, then the worker, then a count.
 const CLIENT_ID_BIT: u32 = 1 << 30;
@@ -68,6 +68,28 @@ impl Session {
             };
             self.refuse_and_close(&fault, 1, out);
         }
+    }
+
+    /// KILL QUERY for this session, of which no server runs a statement: one that waits to be sent is not sent, and gets the error that a
+    /// server has for it. Gives the place for which it waits for a connection, which is to come to nothing.
+    pub fn on_killed_unsent(&mut self, client: &[u8]) -> Option<Role> {
+        let is_statement = client.get(4).is_some_and(|first| {
+            matches!(
+                Command::from(*first),
+                Command::Query | Command::StmtPrepare | Command::StmtExecute
+            )
+        });
+        let is_in_parts = self.scatter.is_some() || self.series.is_some() || self.is_in_pieces();
+        let waits =
+            self.waiting.is_some() || self.sync.as_ref().is_some_and(|sync| !sync.asks_numbers());
+        let is_unsent = matches!(self.phase, Phase::Command) && self.reply.is_none() && waits;
+        if !is_statement || is_in_parts || !is_unsent {
+            return None;
+        }
+        // Looked at again, it is refused.
+        self.attempt.is_interrupted = true;
+        self.attempt.cut = true;
+        self.waiting
     }
 
     /// The answer to `Output::Kill`.

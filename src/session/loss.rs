@@ -227,10 +227,12 @@ impl Session {
         self.note_loss(Role::Primary);
         self.preparing = None;
         let reply = self.reply.take();
-        if self.upload.is_some() {
-            // Part of it may have gone there before.
+        if self.upload.take().is_some() && reply.is_none() {
+            // Data for a statement, of which nobody may say a word.
             return self.close(out);
         }
+        // Nothing of a long statement has left either: it begins anew.
+        self.lookout = None;
         if was_held {
             let what = format!("{} is no longer the primary", host_name(cx, Some(host)));
             let seq = reply.map_or(1, |reply| reply.tracker.next_seq());
@@ -265,7 +267,7 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-fn host_name(cx: &Cx<'_>, host: Option<HostId>) -> String {
+pub(super) fn host_name(cx: &Cx<'_>, host: Option<HostId>) -> String {
     host.and_then(|host| cx.snapshot.hosts.get(host.index()))
         .map_or_else(|| "(unknown)".to_owned(), |entry| entry.address.to_string())
 }

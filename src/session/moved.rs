@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use super::hold::Hold;
+use super::loss::host_name;
 use super::sync::Said;
 use super::{Access, Cx, InsertId, Output, Outputs, Parting, Role, Session, What};
 use crate::config::Topology;
@@ -96,6 +97,11 @@ impl Session {
         let role = Role::Primary;
         if self.is_closed() || !self.link(role).is_ready() {
             return;
+        }
+        if self.is_sending_statement(role) {
+            let host = self.link(role).known().map(|known| known.host);
+            let what = format!("{} is no longer the primary", host_name(cx, host));
+            return self.stop_demoted_upload(cx, what, out);
         }
         let is_running = self.reply.as_ref().is_some_and(|reply| reply.role == role);
         let is_lost = self.hold(role) == Hold::Held || (is_running && !is_closed);

@@ -403,6 +403,16 @@ impl Session {
                 return None;
             }
         }
+        if code == INTERRUPTED && role == Role::Replica && self.awaits_backend().is_none() {
+            // Somebody has ended what the client waits for, or the server is being stopped: as where it meets the statement itself.
+            let host = self.link(role).known().map(|known| known.host);
+            self.attempt.is_interrupted = true;
+            self.ask_first();
+            out.push(Output::Cut { role });
+            self.drop_link(role, out);
+            self.replica_failed(host, "the statement was interrupted".to_owned());
+            return None;
+        }
         let fault = server_fault(&self.dressed_answer(role, answer));
         if self.awaits_backend().is_some() {
             self.drop_link(role, out);

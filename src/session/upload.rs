@@ -1,6 +1,8 @@
 //! Bytes of a client that stream through: the rest of a long command, or a file for LOAD DATA LOCAL.
 
+use super::loss::host_name;
 use super::{Access, Attempt, Cx, Fault, Link, Output, Outputs, Parting, Role, Session, Upload};
+use crate::pool::HostId;
 use crate::shard::Refused;
 use crate::wire::{Header, MAX_PAYLOAD};
 
@@ -91,7 +93,7 @@ impl Session {
             is_named |= lookout.ends();
         }
         if is_named && let Some(role) = upload.to.take() {
-            self.stop_upload(role, out);
+            self.stop_upload(role, Fault::Sharded(Refused::LONG), out);
         }
         let Some(upload) = &mut self.upload else {
             return end;
@@ -100,7 +102,11 @@ impl Session {
             out.push(Output::ForwardToBackend {
                 role,
                 range: at..at + end,
-                access: upload.access,
+                // What may leave is asked anew for each piece: the one before may have left long ago.
+                access: match upload.access {
+                    Access::Read => Access::Read,
+                    Access::Write | Access::Rest => Access::Rest,
+                },
             });
         }
         if done && let Some(upload) = self.upload.take() {
@@ -120,11 +126,79 @@ impl Session {
         end
     }
 
-    /// A sharded table may be named in a statement that is on its way to a server: it is not sent to its end, without which the server
-    /// does nothing. The client is told when it has sent it.
-    fn stop_upload(&mut self, role: Role, out: &mut Outputs) {
+    /// Whether a statement is on its way to this connection's server that has not arrived as a whole.
+    pub(super) fn is_sending_statement(&self, role: Role) -> bool {
+        let is_statement = |upload: &Upload| upload.to == Some(role) && !upload.is_file;
+        // Long data has no reply that could be another.
+        self.upload.as_ref().is_some_and(is_statement)
+            && self.reply.as_ref().is_some_and(|reply| reply.role == role)
+    }
+
+    /// The server to which a statement is on its way is no longer the primary. What has not left of it does not leave any more, and it cannot
+    /// be said to another one, since it was not kept.
+    pub(super) fn stop_demoted_upload(&mut self, cx: &Cx<'_>, what: String, out: &mut Outputs) {
+        if let Some(upload) = &mut self.upload {
+            upload.to = None;
+        }
+        let fault = self.left_in_part(cx, what);
+        self.stop_upload(Role::Primary, fault, out);
+    }
+
+    fn left_in_part(&self, cx: &Cx<'_>, what: String) -> Fault {
+        if self.is_bound() {
+            return Fault::Lost(what);
+        }
+        Fault::NoPrimary {
+            group: self.group(cx.snapshot).name.clone(),
+            why: format!("{what}, and the statement had left in part"),
+        }
+    }
+
+    /// The last-moment check found that the connection's host is not the primary, for a piece of what had left in part. The piece was not sent,
+    /// and is passed over.
+    pub fn on_rest_refused(
+        &mut self,
+        cx: &Cx<'_>,
+        host: HostId,
+        client: &mut [u8],
+        out: &mut Outputs,
+    ) {
+        let role = Role::Primary;
+        if self.is_closed() || !self.link(role).is_ready() {
+            return;
+        }
+        let what = format!("{} is no longer the primary", host_name(cx, Some(host)));
+        if self.is_sending_statement(role) {
+            return self.stop_demoted_upload(cx, what, out);
+        }
+        // Without its end the server does nothing with a statement.
+        out.push(Output::CloseBackend {
+            role,
+            parting: Parting::Silent,
+        });
+        let is_whole = self.upload.is_none();
+        match self.reply.take_if(|reply| reply.role == role && is_whole) {
+            // It was the last piece.
+            Some(reply) => {
+                let late = Late {
+                    fault: self.left_in_part(cx, what),
+                    ends: self.is_bound(),
+                };
+                *self.link_mut(role) = Link::Absent;
+                self.note_loss(role);
+                self.preparing = None;
+                self.refuse_late(reply.tracker.next_seq(), &late, out);
+            }
+            // A file, of which part may be stored, or data for a statement of which nobody may say a word.
+            None => self.on_backend_lost(cx, role, &what, client, out),
+        }
+    }
+
+    /// A statement that is on its way to a server is not sent to its end, without which the server does nothing. The client is told when it
+    /// has sent it.
+    fn stop_upload(&mut self, role: Role, fault: Fault, out: &mut Outputs) {
         self.late = Some(Box::new(Late {
-            fault: Fault::Sharded(Refused::LONG),
+            fault,
             ends: self.is_bound(),
         }));
         out.push(Output::CloseBackend {

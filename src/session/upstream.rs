@@ -93,6 +93,20 @@ pub enum Failure {
     Incompatible,
 }
 
+impl Failure {
+    /// What a server says of a statement that a KILL QUERY has ended: nobody waits for a connection any more.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        let fault = super::Fault::Interrupted;
+        let (code, sqlstate) = fault.code();
+        Self::Refused {
+            code,
+            sqlstate,
+            message: fault.to_string(),
+        }
+    }
+}
+
 /// A connection that may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {

@@ -108,6 +108,10 @@ impl Worker {
             }
         }
         if backend.conn.is_behind() {
+            if is_for_primary(backend) && !self.live.hosts.get(backend.host).leads() {
+                // What has not left by now does not leave: the session is told when the turn is over.
+                return;
+            }
             backend.conn.flush();
             if !backend.conn.is_behind()
                 && let Purpose::Session { client, .. } = backend.purpose
@@ -426,6 +430,18 @@ impl Worker {
             .get(host.index())
             .map_or_else(String::new, |entry| entry.address.to_string())
     }
+}
+
+/// Whether a session's statements for the primary leave on this connection.
+fn is_for_primary(backend: &Backend) -> bool {
+    backend.login.is_none()
+        && matches!(
+            backend.purpose,
+            Purpose::Session {
+                role: Role::Primary,
+                ..
+            }
+        )
 }
 
 /// The want is this process's or machine's: descriptors, memory, ports.

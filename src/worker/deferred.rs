@@ -19,6 +19,11 @@ pub(super) enum Deferred {
         client: Key,
         host: HostId,
     },
+    /// The same for a piece of what had left in part.
+    RestRefused {
+        client: Key,
+        host: HostId,
+    },
     KillDone {
         client: Key,
         killed: Killed,
@@ -94,6 +99,12 @@ impl Worker {
                 Deferred::WriteRefused { client, host } => {
                     self.tell(client, |session, cx, bytes, out| {
                         session.on_write_refused(cx, host, bytes, out)
+                    });
+                    self.work_client(client);
+                }
+                Deferred::RestRefused { client, host } => {
+                    self.tell(client, |session, cx, bytes, out| {
+                        session.on_rest_refused(cx, host, bytes, out)
                     });
                     self.work_client(client);
                 }

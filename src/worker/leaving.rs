@@ -7,7 +7,7 @@ use super::side::KillWish;
 use super::slots::Key;
 use super::timer::Timer;
 use super::{Deferred, Killed, Worker};
-use crate::session::Parting;
+use crate::session::{Failure, Parting};
 
 /// A client that was told goodbye must have taken it by then.
 const LINGER_TIME: Duration = Duration::from_secs(5);
@@ -126,10 +126,39 @@ impl Worker {
             self.client_gone(key);
         } else if let Some((role, thread_id)) = running {
             self.kill_on_server(key, role, thread_id, KillWish::Statement);
+        } else if legs.is_empty() {
+            self.kill_unsent(key);
         } else {
             self.kill_legs(&legs);
         }
         Killed::Done
+    }
+
+    /// KILL QUERY for a statement that has not left: it is not sent, and does not wait for a connection any longer.
+    #[cold]
+    fn kill_unsent(&mut self, key: Key) {
+        let waits = self.tell(key, |session, _, bytes, _| session.on_killed_unsent(bytes));
+        let Some(role) = waits.flatten() else {
+            return;
+        };
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.waiting_since = None;
+        client.cut_at = None;
+        let mut tickets = [0; 2];
+        tickets[role as usize] = std::mem::take(&mut client.tickets[role as usize]);
+        let opening = client.backends[role as usize].take();
+        self.leave_line(key, tickets, self.live.gates.len());
+        if let Some(opening) = opening {
+            self.drop_backend(opening, Parting::Silent);
+        }
+        self.deferred.push_back(Deferred::OpenFailed {
+            client: key,
+            role,
+            host: None,
+            failure: Failure::interrupted(),
+        });
     }
 
     pub(super) fn uncount(&self) {

@@ -46,6 +46,10 @@ impl Worker {
                     };
                     let host = backend.host;
                     if !may_have(&self.live, host, access) {
+                        if access == Access::Rest {
+                            self.refuse_rest(key, host);
+                            continue;
+                        }
                         self.refuse_write(key, host);
                         break;
                     }
@@ -204,6 +208,12 @@ impl Worker {
     fn refuse_write(&mut self, client: Key, host: HostId) {
         self.deferred
             .push_back(Deferred::WriteRefused { client, host });
+    }
+
+    #[cold]
+    fn refuse_rest(&mut self, client: Key, host: HostId) {
+        self.deferred
+            .push_back(Deferred::RestRefused { client, host });
     }
 
     /// Whether what is about to be sent may leave on this connection; a write that may not is refused.

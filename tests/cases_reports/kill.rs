@@ -1,8 +1,11 @@
 //! Reports about KILL, in each of its forms, and about statements that were killed.
 
+use std::net::TcpListener;
 use std::time::Duration;
 
-use super::common::{Ended, Expect, Login, Node, Wire, eventually};
+use super::common::{
+    Atlas, Bed, Ended, Expect, Login, Node, Wire, config_for, eventually, http_get, http_of,
+};
 use super::stage::{Stage, table};
 
 #[test]
@@ -195,6 +198,59 @@ fn b094_a_statement_killed_with_its_connection_is_not_started_again() {
             if node != Node::Primary {
                 assert_eq!(client.query("SELECT 7").cell(), "7");
             }
+        }
+    }
+}
+
+/// A statement that waits for a connection, or for a primary, has not begun: KILL QUERY ends it all the same, and its place in the line.
+#[test]
+fn b156_a_statement_that_waits_is_killed() {
+    let pool = "[pool]\nmin_idle = 0\nmax_connections = 1\nacquire_timeout = \"1h\"";
+    for bed in Bed::both() {
+        let config = config_for(&bed).server("http_listen = \"127.0.0.1:0\"");
+        let atlas = Atlas::start(config.clone().append(pool));
+        let http = http_of(&atlas.log()).expect("the log names the port");
+        let client = || Wire::connect(atlas.address(), &Login::plain());
+        let (mut holder, mut killer) = (client(), client());
+        holder.ok("BEGIN");
+        for sql in ["SELECT 1 /*master*/", "DO 1"] {
+            let mut waiting = client();
+            let payload = waiting.query_payload(sql.as_bytes());
+            waiting.send(&payload);
+            let role = "role=\"primary\",state=\"waiting\"} 1";
+            eventually("it stands in the line", || {
+                http_get(http, "/metrics").1.contains(role)
+            });
+            killer.ok(&format!("KILL QUERY {}", waiting.id));
+            assert_eq!(waiting.reply(Expect::Text).error_code(), 1317, "{sql}");
+            assert!(!http_get(http, "/metrics").1.contains(role));
+            holder.ok("COMMIT");
+            assert_eq!(waiting.query("SELECT 7 /*master*/").cell(), "7");
+            holder.ok("BEGIN");
+        }
+        // Nobody is the primary: what is at that address hears nothing.
+        let gone = TcpListener::bind("127.0.0.1:0").expect("bind");
+        let primary = gone.local_addr().expect("an address");
+        drop(gone);
+        let text = String::from(config.group("primary_wait = \"1h\"")).replace(
+            &bed.address(Node::Primary).to_string(),
+            &primary.to_string(),
+        );
+        let atlas = Atlas::start(text);
+        let client = || Wire::connect(atlas.address(), &Login::plain());
+        let (mut waiting, mut killer) = (client(), client());
+        for sql in ["DO 1", "BEGIN"] {
+            let payload = waiting.query_payload(sql.as_bytes());
+            waiting.send(&payload);
+            // A KILL that comes before the statement does is for nothing, as on a server.
+            let mut code = None;
+            while code.is_none() {
+                killer.ok(&format!("KILL QUERY {}", waiting.id));
+                if waiting.speaks_within(Duration::from_millis(100)) {
+                    code = Some(waiting.reply(Expect::Text).error_code());
+                }
+            }
+            assert_eq!(code, Some(1317), "{sql}");
         }
     }
 }
