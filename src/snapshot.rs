@@ -4,6 +4,8 @@
 //! Places in its lists are for the process's life: the next snapshot has everything at the place where this one has it, what is
 //! configured no more is marked as gone, and what is new comes behind. So sessions and connections keep their keys over a reload.
 
+mod gone;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -187,14 +189,11 @@ impl Snapshot {
         next.accounts.iter_mut().for_each(|a| a.is_gone = true);
         next.hosts.iter_mut().for_each(|host| host.is_gone = true);
         next.backends.iter_mut().for_each(|known| known.2 = false);
-        for group in &mut next.groups {
-            group.is_gone = true;
-            group.primary = None;
-            group.replicas.clear();
-        }
+        let primaries = next.clear_groups();
         let places: Vec<usize> = (0..next.config.groups.len())
             .map(|index| next.add_group(index, seen))
             .collect();
+        next.keep_primaries(&primaries);
         for index in 0..next.config.users.len() {
             next.add_account(index, &places);
         }
