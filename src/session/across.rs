@@ -14,6 +14,8 @@ mod tests;
 pub(super) use branches::Across;
 use branches::Bound;
 
+use std::sync::Arc;
+
 use super::legs::{Heed, Legs, leg_capabilities};
 use super::rebind::Values;
 use super::scatter::ONE_SERVER;
@@ -143,14 +145,14 @@ impl Session {
 
     /// Names that a leg is to put in place of those on its servers, by what it is asked now.
     #[must_use]
-    pub fn dress_of_leg(&self, leg: usize, snapshot: &Snapshot) -> Option<Box<Dress>> {
+    pub fn dress_of_leg(&self, leg: usize, snapshot: &Snapshot) -> Option<Arc<Dress>> {
         let placement = snapshot.placement.as_ref()?;
         let (_, part) = self.legs.as_ref()?.leg(leg)?;
-        Dress::new(placement, part).map(Box::new)
+        Dress::new(placement, part).map(Arc::new)
     }
 
     /// The same, for the leg itself.
-    pub fn wear(&mut self, dress: Option<Box<Dress>>) {
+    pub fn wear(&mut self, dress: Option<Arc<Dress>>) {
         self.dress = dress;
     }
 

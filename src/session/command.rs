@@ -279,9 +279,13 @@ impl Session {
         if !self.sees_writes(cx, route, statement.hint == Some(Hint::Replica), out) {
             return Ok(0);
         }
+        let answered;
         let text = match self.answer_questions(cx, &mut route, sql, &statement, out) {
-            AreaStep::Forward => spliced.clone(),
-            AreaStep::Text(text) => Some(text),
+            AreaStep::Forward => spliced.as_deref(),
+            AreaStep::Text(text) => {
+                answered = text;
+                Some(answered.as_slice())
+            }
             AreaStep::Waits => return Ok(0),
             AreaStep::Done => {
                 self.attempt = super::Attempt::default();
@@ -319,10 +323,14 @@ impl Session {
             names: None,
             dresses,
         };
-        Ok(match text {
+        let consumed = match text {
             None => self.depart(cx, front, departure, out),
-            Some(text) => self.depart_with(cx, front, departure, &text, out),
-        })
+            Some(text) => self.depart_with(cx, front, departure, text, out),
+        };
+        if let Some(room) = spliced {
+            cx.texts.shapes.reuse(room);
+        }
+        Ok(consumed)
     }
 
     /// Sends another text in place of the client's.

@@ -1,6 +1,7 @@
 //! The client's names in replies to statements that were rewritten for a shard.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::{Cx, Output, Outputs, Role, Session};
 use crate::shard::{Dress, Leg, Part, Shows};
@@ -25,17 +26,21 @@ impl Session {
         };
         let asks = kind == Kind::Show && traits.contains(Traits::DIAGNOSTICS);
         self.dress = match leg {
-            Some(leg) => Dress::new(placement, leg).map(Box::new),
-            None if asks => self.warned_dress.clone(),
+            Some(leg) if leg.dress.is_some() => leg.dress.clone(),
+            Some(leg) => Dress::new(placement, leg).map(Arc::new),
+            None if asks => self.warned_dress.as_ref().map(for_messages),
             None => None,
         };
         if !asks {
-            self.warned_dress = self
-                .dress
-                .as_ref()
-                .map(|dress| Box::new(dress.showing(Shows::Messages)));
+            self.warned_dress.clone_from(&self.dress);
         }
         self.dress.is_some()
+    }
+
+    /// The names in the reply to a statement that goes to a shard are known.
+    pub(super) fn wear_for_statement(&mut self, dress: Option<Arc<Dress>>) {
+        self.warned_dress.clone_from(&dress);
+        self.dress = dress;
     }
 
     /// Whether the rows of the reply that is awaited have names in them.
@@ -112,7 +117,7 @@ impl Session {
 
     /// A kept reply to SHOW WARNINGS, with the client's names in it.
     pub(super) fn dressed_warnings(&self, role: Role, answer: Vec<u8>) -> Vec<u8> {
-        let Some(dress) = &self.warned_dress else {
+        let Some(dress) = self.warned_dress.as_ref().map(for_messages) else {
             return answer;
         };
         let capabilities = self.capabilities_of(role);
@@ -128,4 +133,9 @@ impl Session {
         }
         out
     }
+}
+
+/// The same names where messages are shown.
+fn for_messages(dress: &Arc<Dress>) -> Arc<Dress> {
+    Arc::new(dress.showing(Shows::Messages))
 }

@@ -11,6 +11,7 @@ use super::causal::Writes;
 use super::fan::{Fan, Heard};
 use super::parts::Identity;
 use super::{Attempt, Cx, Done, Excess, Fault, Output, Outputs, Phase, Session, unserved};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::shard::{Dress, Leg, Refused};
@@ -112,7 +113,7 @@ impl Session {
         // Names are the client's in what it says already.
         let placement = snapshot.placement.as_ref();
         let dress = placement.and_then(|placement| Dress::new(placement, shard));
-        leg.dress = dress.map(Box::new);
+        leg.dress = dress.map(Arc::new);
         Some(leg)
     }
 

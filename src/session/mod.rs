@@ -37,6 +37,7 @@ mod known;
 mod legs;
 mod local;
 mod locks;
+mod logical;
 mod login;
 mod long;
 mod loss;
@@ -215,9 +216,9 @@ pub struct Session {
     /// What the client is told when it has sent the rest of a command that is not run.
     late: Option<Box<upload::Late>>,
     /// Names in the reply to the command at the front that are not the client's.
-    dress: Option<Box<Dress>>,
+    dress: Option<Arc<Dress>>,
     /// The same for what SHOW WARNINGS tells of the statement before.
-    warned_dress: Option<Box<Dress>>,
+    warned_dress: Option<Arc<Dress>>,
     /// A command is asked of several shards, each by a session of its own, which `diary.is_leg` is true of.
     legs: Option<Box<legs::Legs>>,
 }

@@ -63,6 +63,44 @@ pub(super) fn values(
         .collect()
 }
 
+/// The value of this number alone; `None` where there is none that can be read.
+pub(super) fn value_of(
+    payload: &[u8],
+    execute: &Execute,
+    kinds: &[u8],
+    has_names: bool,
+    number: usize,
+) -> Option<Scalar> {
+    let mut types = Reader::new("parameter types", kinds);
+    let mut count = kinds.len() / 2;
+    if has_names {
+        count = 0;
+        while types.remaining() > 0 {
+            types.u16("type").ok()?;
+            types.lenenc_bytes("name").ok()?;
+            count += 1;
+        }
+        types = Reader::new("parameter types", kinds);
+    }
+    let nulls_at = execute.type_flag_at?.checked_sub(count.div_ceil(8))?;
+    let mut values = Reader::new("parameters", payload.get(execute.values_at..)?);
+    for at in 0..=number.min(count) {
+        let [kind, flags] = types.u16("type").ok()?.to_le_bytes();
+        if has_names {
+            types.lenenc_bytes("name").ok()?;
+        }
+        let is_null = payload.get(nulls_at + at / 8)? >> (at % 8) & 1 == 1;
+        let value = match is_null {
+            true => Scalar::Null,
+            false => value(&mut values, kind, flags & 0x80 != 0).ok()?,
+        };
+        if at == number {
+            return Some(value);
+        }
+    }
+    None
+}
+
 /// Of a parameter's type, and of its value.
 pub(super) type Place = (Range<usize>, Option<Range<usize>>);
 

@@ -6,47 +6,14 @@
 use std::sync::Arc;
 
 use super::departure::Front;
+use super::logical::{Given, Logical};
 use super::params;
 use super::rebind::Values;
 use super::texts::Text;
 use super::{Cx, Fault, Outputs, Session};
-use crate::shard::{Asked, Leg, Numbers, Placement, Plan, Refused, Scalar, Shape};
+use crate::shard::{Asked, Dress, Leg, Numbers, Plan, Point, Refused, Scalar};
 use crate::sql::{Dialect, Kind, Statement, Traits};
 use crate::wire::{Capabilities, Execute};
-
-/// What a client prepared.
-#[derive(Debug)]
-pub(super) struct Logical {
-    sql: Box<[u8]>,
-    /// What decided how it was read.
-    dialect: Dialect,
-    schema: Option<Box<[u8]>>,
-    /// The map that it was read by; another may have come into force since.
-    placement: Arc<Placement>,
-    shape: Shape,
-    /// Texts of shards that were executed, so that connections that have prepared them keep them.
-    of_shards: Vec<Arc<Text>>,
-}
-
-/// More are not kept in use by one statement.
-const SHARDS_MAX: usize = 64;
-
-impl Logical {
-    /// Notes the text of a shard in whose place that of another comes.
-    fn keep(&mut self, text: Arc<Text>, era: u64) {
-        self.of_shards
-            .retain(|kept| kept.is_of(era) && !Arc::ptr_eq(kept, &text));
-        if self.of_shards.len() >= SHARDS_MAX {
-            self.of_shards.remove(0);
-        }
-        self.of_shards.push(text);
-    }
-
-    /// What the client prepared.
-    pub(super) fn sql(&self) -> &[u8] {
-        &self.sql
-    }
-}
 
 /// Where a statement is prepared.
 #[derive(Debug)]
@@ -124,8 +91,10 @@ impl Session {
             dialect,
             schema: schema.map(Into::into),
             placement: placement.clone(),
+            point: Point::new(placement, &shape),
             shape,
             of_shards: Vec::new(),
+            ready: Vec::new(),
         };
         Ok(Some((leg, logical)))
     }
@@ -188,6 +157,8 @@ impl Session {
                 .map_err(Fault::Sharded)?;
             logical.shape = shape.ok_or(Fault::Sharded(Refused::GONE))?;
             logical.placement = placement.clone();
+            logical.point = Point::new(placement, &logical.shape);
+            logical.ready.clear();
         }
         let payload = front.payload();
         let execute = Execute::parse(payload, statement.params, capabilities).ok();
@@ -196,6 +167,14 @@ impl Session {
             Some(range) => payload.get(range.clone()),
             None => statement.types.as_deref(),
         });
+        let key = execute.as_ref().zip(kinds).zip(logical.point.as_ref());
+        let key = key.and_then(|((execute, kinds), point)| {
+            params::value_of(payload, execute, kinds, has_names, point.param())
+        });
+        if let Some((there, text)) = key.and_then(|key| logical.ready(&key, cx.texts.era())) {
+            let (group, dress, text) = (there.group, there.dress.clone(), text.clone());
+            return self.execute_there(cx, id, (group, dress, text), out);
+        }
         let bound = execute
             .as_ref()
             .zip(kinds)
@@ -295,6 +274,40 @@ impl Session {
             if *now.sql != *text {
                 let of_shard = cx.texts.keep(text, &now.state);
                 let before = std::mem::replace(now, of_shard);
+                logical.keep(before, cx.texts.era());
+            }
+            let params = &bound;
+            let given = Given { params, home, here };
+            logical.learn((given, &leg), now, cx.texts.era());
+        }
+        Ok(true)
+    }
+
+    /// Has the session where an execution runs that is about one key, and the statement's text be this one.
+    ///
+    /// # Errors
+    /// The session cannot leave the group that it is in.
+    fn execute_there(
+        &mut self,
+        cx: &Cx<'_>,
+        id: u32,
+        (group, dress, text): (usize, Option<Arc<Dress>>, Arc<Text>),
+        out: &mut Outputs,
+    ) -> Result<bool, Fault> {
+        if !self.go_to(cx, group, out)? {
+            return Ok(false);
+        }
+        if !self.is_to_begin {
+            self.begun = Box::default();
+        }
+        self.wear_for_statement(dress);
+        if let Some(statement) = self.statements.get_mut(id)
+            && let (Some(logical), Some(now)) = (&mut statement.logical, &mut statement.text)
+            && !Arc::ptr_eq(now, &text)
+        {
+            let before = std::mem::replace(now, text);
+            let is_ready = |ready: &(usize, Arc<Text>)| Arc::ptr_eq(&ready.1, &before);
+            if !logical.ready.iter().any(is_ready) {
                 logical.keep(before, cx.texts.era());
             }
         }

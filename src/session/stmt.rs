@@ -13,7 +13,7 @@ pub(super) struct Prepared {
     /// The text, from which it is prepared wherever it runs; `None` for one too long to be kept.
     pub(super) text: Option<Arc<Text>>,
     /// It names sharded tables: what the client prepared. Its text is then that of the shard of the last execution.
-    pub(super) logical: Option<Box<super::sharded_stmt::Logical>>,
+    pub(super) logical: Option<Box<super::logical::Logical>>,
     /// The map of shards of the snapshot with this number has none of its tables, as it was prepared in this schema.
     pub(super) unsharded: (u64, Option<Box<[u8]>>),
     /// Without a text it exists on the primary's connection only, under this number.

@@ -48,6 +48,15 @@ pub struct Dress {
 /// A name as it is on the server, and as clients know it.
 type Pair<'a> = (&'a str, &'a str);
 
+impl PartialEq for Dress {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.placement, &other.placement)
+            && (self.group, &self.renamed, self.shows) == (other.group, &other.renamed, other.shows)
+    }
+}
+
+impl Eq for Dress {}
+
 impl Dress {
     /// For the answers to a leg; nothing when no name in them can be another than the client's.
     #[must_use]
@@ -151,6 +160,7 @@ impl Dress {
 
     /// The name of a column that has no other than its expression, which was rewritten: as the client wrote it.
     fn expression(&self, name: &[u8]) -> Option<Vec<u8>> {
+        memchr::memchr(b'`', name)?;
         let mut out = Vec::with_capacity(name.len());
         let mut at = 0;
         let mut is_changed = false;

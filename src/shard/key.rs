@@ -54,6 +54,24 @@ pub enum Misfit {
     Text,
 }
 
+impl Misfit {
+    /// What a person is told of it.
+    pub(super) fn why(self, key: &str) -> String {
+        match self {
+            Self::Null => format!("the shard key {key} is NULL: such a row has no place"),
+            Self::Unknown => {
+                format!("the value of the shard key {key} is known to the server only")
+            }
+            Self::Type => format!(
+                "the server would store another value for the shard key {key}, or none: give it as its type is"
+            ),
+            Self::Text => format!(
+                "the shard key {key} is a text that is not printable ASCII: where it lies would hang on the collation"
+            ),
+        }
+    }
+}
+
 /// Keys of this type lie in this span.
 pub(super) const INT_MIN: i128 = i64::MIN as i128;
 /// See [`INT_MIN`].

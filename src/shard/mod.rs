@@ -19,7 +19,7 @@
 //! | `listing`, `catalog`, `known` | SHOW TABLES and `information_schema`, by the names that clients know |
 //! | `columns` | the columns of tables whose INSERTs do not name them |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
-//! | `shapes` | shapes of texts that come again with other literals |
+//! | `shapes`, `point` | shapes of texts that come again with other literals, and those that are about one key |
 //! | `dress` | the client's names in what servers answer |
 //! | `refused` | why it is not run |
 //!
@@ -52,6 +52,7 @@ mod names;
 mod parse;
 mod parts;
 mod plan;
+mod point;
 mod read;
 mod refused;
 mod rename;
@@ -80,6 +81,7 @@ pub use map::{Placement, Shard, Table};
 pub use mention::Words;
 pub use moves::moves;
 pub use plan::{Asked, Leg, Plan};
+pub use point::{Point, There};
 pub use refused::Refused;
 pub use shape::{Act, Fact, Qualifier, Rows, Shape, TableRef};
 pub use shapes::Shapes;

@@ -1,9 +1,11 @@
 //! From a statement's shape and its parameters to the shards that it needs. The set of shards is never smaller than the truth.
 
+use std::sync::Arc;
+
 use super::cond::Operand;
-use super::dress::Shows;
+use super::dress::{Dress, Shows};
 use super::fill::Numbers;
-use super::key::{Key, Misfit, Scalar};
+use super::key::{Key, Scalar};
 use super::keyset::KeySet;
 use super::map::{Placement, Table};
 use super::refused::Refused;
@@ -29,6 +31,8 @@ pub struct Leg {
     pub rows: Vec<usize>,
     /// Its parameters, where they are not the client's, all of them.
     pub params: Option<Vec<Given>>,
+    /// The client's names, where they are known already; then nothing else tells of them.
+    pub dress: Option<Arc<Dress>>,
 }
 
 /// What becomes of a statement.
@@ -232,7 +236,7 @@ impl Placement {
                     let id = id.map(|id| Scalar::Int(id.into()));
                     let value = id.as_ref().unwrap_or_else(|| value.value(asked.params));
                     let stored = Key::stored(value, table.key_type);
-                    let stored = stored.map_err(|misfit| Refused::new(why(misfit, key)))?;
+                    let stored = stored.map_err(|misfit| Refused::new(misfit.why(key)))?;
                     let shard = table.shard_of(&stored).ok_or_else(|| {
                         Refused::new(format!(
                             "no range of {}.{} holds the shard key {}",
@@ -349,6 +353,7 @@ impl Placement {
                 .collect(),
             shows: shape.shows,
             rows,
+            dress: None,
         })
     }
 
@@ -483,18 +488,5 @@ impl Placement {
             .with_key(&table(anchor)?.key));
         }
         Ok(shards.get(anchor).cloned().unwrap_or_default())
-    }
-}
-
-fn why(misfit: Misfit, key: &str) -> String {
-    match misfit {
-        Misfit::Null => format!("the shard key {key} is NULL: such a row has no place"),
-        Misfit::Unknown => format!("the value of the shard key {key} is known to the server only"),
-        Misfit::Type => format!(
-            "the server would store another value for the shard key {key}, or none: give it as its type is"
-        ),
-        Misfit::Text => format!(
-            "the shard key {key} is a text that is not printable ASCII: where it lies would hang on the collation"
-        ),
     }
 }

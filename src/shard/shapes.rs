@@ -5,6 +5,8 @@
 //! parameters. What such a shape says of a text is never less than the truth, as with any statement that has parameters. Where it would
 //! say less than the text itself (`-5` is no literal, `DATE '…'` is no parameter) it is not kept, and the text is read each time.
 //!
+//! Of those that are about one key of one table, which is most, not even the shape is planned again: see `point`.
+//!
 //! Not here: statements whose columns a server was asked for, and prepared ones, whose shape is kept with them.
 
 use std::collections::HashMap;
@@ -14,8 +16,9 @@ use super::columns::Columns;
 use super::cond::{Cond, Operand};
 use super::key::Scalar;
 use super::map::Placement;
-use super::plan::{Asked, Plan};
-use super::shape::{Rows, Shape};
+use super::plan::{Asked, Leg, Plan};
+use super::point::Point;
+use super::shape::{Act, Rows, Shape};
 use super::values::number_of;
 use crate::sql::{self, Dialect, Tok, Traits};
 
@@ -58,19 +61,24 @@ struct Kept {
     places: Vec<usize>,
     /// Which literals matter.
     matter: Vec<bool>,
+    /// It is about one key.
+    point: Option<Point>,
 }
 
 /// See the module's words.
 #[derive(Debug, Default)]
 pub struct Shapes {
     placement: Option<Arc<Placement>>,
-    known: HashMap<Box<[u8]>, (Dialect, Known)>,
+    /// By a text's outline, the place in the list.
+    known: HashMap<Box<[u8]>, usize>,
+    list: Vec<(Dialect, Known)>,
     /// What was known before there was too much.
     before: HashMap<Box<[u8]>, (Dialect, Known)>,
     // Used anew for each text.
     outline: Vec<u8>,
     literals: Vec<Literal>,
     values: Vec<Scalar>,
+    spare: Vec<u8>,
 }
 
 impl Shapes {
@@ -86,33 +94,60 @@ impl Shapes {
         if !self.placement.as_ref().is_some_and(is_same) {
             self.placement = Some(placement.clone());
             self.known.clear();
+            self.list.clear();
             self.before.clear();
         }
         if !self.take_outline(asked.text, asked.d, schema) {
             return placement.plan_text_with(asked, schema, columns);
         }
-        self.recall();
-        match self.known.get_mut(&*self.outline) {
-            Some((d, known)) if d == asked.d => match known {
-                Known::Other => None,
-                Known::Odd => placement.plan_text_with(asked, schema, columns),
-                Known::Once => {
-                    let plan = placement.plan_text_with(asked, schema, columns);
-                    *known = learn(placement, asked, schema, &self.literals, plan.as_ref());
-                    plan
-                }
-                Known::Shape(kept) => {
-                    kept.move_to(&self.literals);
-                    read_values(&mut self.values, &self.literals, &kept.matter, asked);
-                    let params = &self.values;
-                    Some(placement.plan(&kept.shape, Asked { params, ..asked }))
-                }
-            },
-            _ => {
-                let key = self.outline.as_slice().into();
-                self.known.insert(key, (*asked.d, Known::Once));
-                placement.plan_text_with(asked, schema, columns)
+        let place = match self.known.get(&*self.outline) {
+            Some(place) => Some(*place),
+            None => self.recall(),
+        };
+        let Some((_, known)) = place
+            .and_then(|place| self.list.get_mut(place))
+            .filter(|(d, _)| d == asked.d)
+        else {
+            self.keep(place, *asked.d);
+            return placement.plan_text_with(asked, schema, columns);
+        };
+        match known {
+            Known::Other => None,
+            Known::Odd => placement.plan_text_with(asked, schema, columns),
+            Known::Once => {
+                let plan = placement.plan_text_with(asked, schema, columns);
+                *known = learn(placement, asked, schema, &self.literals, plan.as_ref());
+                plan
             }
+            Known::Shape(kept) => {
+                let mut shard = None;
+                if let Some(point) = &kept.point {
+                    let literal = self.literals.get(point.param());
+                    let value = literal.and_then(|literal| value_of(literal, asked));
+                    shard = value.and_then(|value| point.shard(placement, &value));
+                    if let Some(there) = shard.and_then(|shard| point.there(shard)) {
+                        let moved = moved(&self.literals);
+                        let leg = there.leg(asked.text, moved, std::mem::take(&mut self.spare));
+                        debug_assert!(kept.agrees(placement, &self.literals, asked, &leg));
+                        return Some(Plan::One(leg));
+                    }
+                }
+                kept.move_to(&self.literals);
+                read_values(&mut self.values, &self.literals, &kept.matter, asked);
+                let params = &self.values;
+                let plan = placement.plan(&kept.shape, Asked { params, ..asked });
+                if let (Some(shard), Plan::One(leg)) = (shard, &plan) {
+                    kept.note(placement, (shard, leg), &self.literals, asked);
+                }
+                Some(plan)
+            }
+        }
+    }
+
+    /// Takes back the room of a text that was made.
+    pub fn reuse(&mut self, text: Vec<u8>) {
+        if text.capacity() <= 2 * TEXT_MAX {
+            self.spare = text;
         }
     }
 
@@ -122,17 +157,38 @@ impl Shapes {
         self.known.len() + self.before.len()
     }
 
-    /// Has what is known of the outline among what is in use.
-    fn recall(&mut self) {
-        if self.known.contains_key(&*self.outline) {
-            return;
+    /// Has what is known of the outline among what is in use, if anything is.
+    fn recall(&mut self) -> Option<usize> {
+        let (key, known) = self.before.remove_entry(&*self.outline)?;
+        Some(self.put(key, known))
+    }
+
+    /// Notes that the outline came, in the place of one that was read otherwise.
+    fn keep(&mut self, place: Option<usize>, d: Dialect) {
+        match place.and_then(|place| self.list.get_mut(place)) {
+            Some(kept) => *kept = (d, Known::Once),
+            None => {
+                self.put(self.outline.as_slice().into(), (d, Known::Once));
+            }
         }
-        if self.known.len() >= KEPT_MAX {
-            self.before = std::mem::take(&mut self.known);
+    }
+
+    fn put(&mut self, key: Box<[u8]>, known: (Dialect, Known)) -> usize {
+        if self.list.len() >= KEPT_MAX {
+            let mut list: Vec<_> = std::mem::take(&mut self.list)
+                .into_iter()
+                .map(Some)
+                .collect();
+            let known = std::mem::take(&mut self.known).into_iter();
+            let mut take = |place: usize| list.get_mut(place).and_then(Option::take);
+            self.before = known
+                .filter_map(|(key, place)| Some((key, take(place)?)))
+                .collect();
         }
-        if let Some((key, known)) = self.before.remove_entry(&*self.outline) {
-            self.known.insert(key, known);
-        }
+        let place = self.list.len();
+        self.list.push(known);
+        self.known.insert(key, place);
+        place
     }
 
     /// Takes the text apart; false for one that is to be read each time.
@@ -234,12 +290,10 @@ fn learn(
         shape,
         places,
         matter,
+        point: None,
     };
-    kept.move_to(literals);
-    let mut values = Vec::new();
-    read_values(&mut values, literals, &kept.matter, asked);
-    let params = &values;
-    if placement.plan(&kept.shape, Asked { params, ..asked }) == *plan {
+    if kept.plan(placement, literals, asked) == *plan {
+        kept.point = Point::new(placement, &kept.shape);
         Known::Shape(Box::new(kept))
     } else {
         Known::Odd
@@ -247,6 +301,49 @@ fn learn(
 }
 
 impl Kept {
+    /// The plan of a text with these literals.
+    fn plan(&mut self, placement: &Placement, literals: &[Literal], asked: Asked<'_>) -> Plan {
+        self.move_to(literals);
+        let mut values = Vec::new();
+        read_values(&mut values, literals, &self.matter, asked);
+        let params = &values;
+        placement.plan(&self.shape, Asked { params, ..asked })
+    }
+
+    /// The short way has led where the ordinary one does, or where no row is.
+    fn agrees(
+        &mut self,
+        placement: &Arc<Placement>,
+        literals: &[Literal],
+        asked: Asked<'_>,
+        leg: &Leg,
+    ) -> bool {
+        let Plan::One(planned) = self.plan(placement, literals, asked) else {
+            return false;
+        };
+        let is_empty = self.shape.act != Act::Insert && planned.group != leg.group;
+        is_empty || planned.group == leg.group && planned.text == leg.text
+    }
+
+    /// Notes what a shard is sent, where the places are those in a text with these literals.
+    fn note(
+        &mut self,
+        placement: &Arc<Placement>,
+        of: (usize, &Leg),
+        literals: &[Literal],
+        asked: Asked<'_>,
+    ) {
+        if let Some(point) = &mut self.point {
+            point.note(placement, &self.shape, of, asked);
+            point.move_places(of.0, |place| {
+                let before = literals.iter().filter(|literal| literal.end <= place);
+                before.fold(place, |place, literal| {
+                    place - (literal.end - literal.start - 1)
+                })
+            });
+        }
+    }
+
     /// Has the places be those in a text with these literals.
     fn move_to(&mut self, literals: &[Literal]) {
         let mut places = self.places.iter();
@@ -267,22 +364,42 @@ impl Kept {
     }
 }
 
+/// How far the literals before them move places of the text whose literals are signs; asked in order.
+fn moved(literals: &[Literal]) -> impl FnMut(usize) -> usize {
+    let mut rest = literals.iter().peekable();
+    let mut by = 0;
+    move |place| {
+        while let Some(literal) = rest.next_if(|literal| literal.start < place + by) {
+            by += literal.end - literal.start - 1;
+        }
+        place + by
+    }
+}
+
 fn read_values(values: &mut Vec<Scalar>, literals: &[Literal], matter: &[bool], asked: Asked<'_>) {
     values.clear();
     values.extend(literals.iter().zip(matter).map(|(literal, matters)| {
-        let source = asked.text.get(literal.start..literal.end);
-        let value = source.filter(|_| *matters).and_then(|source| {
-            if literal.is_text {
-                sql::decode(source, asked.d).map(Scalar::Text)
-            } else {
-                number_of_bytes(source)
-            }
-        });
+        let value = matters.then(|| value_of(literal, asked)).flatten();
         value.unwrap_or(Scalar::Unknown)
     }));
 }
 
+fn value_of(literal: &Literal, asked: Asked<'_>) -> Option<Scalar> {
+    let source = asked.text.get(literal.start..literal.end)?;
+    if literal.is_text {
+        sql::decode(source, asked.d).map(Scalar::Text)
+    } else {
+        number_of_bytes(source)
+    }
+}
+
 fn number_of_bytes(source: &[u8]) -> Option<Scalar> {
+    if source.len() <= 18 && source.iter().all(u8::is_ascii_digit) {
+        let digits = source.iter().map(|digit| i64::from(digit - b'0'));
+        return Some(Scalar::Int(
+            digits.fold(0, |number, digit| number * 10 + digit).into(),
+        ));
+    }
     number_of(std::str::from_utf8(source).ok()?)
 }
 

@@ -38,6 +38,49 @@ pub(super) fn splice(
     rows: &[usize],
     asked: Asked<'_>,
 ) -> Result<Spliced, Refused> {
+    let edits = edits(placement, shape, (shards, group), rows, asked)?;
+    let has_own = shape.fill.is_some() && matches!(asked.numbers, Numbers::Bound(_));
+    if edits.is_empty() {
+        return Ok(Spliced::default());
+    }
+    let text = asked.text;
+    let mut out = Vec::with_capacity(text.len() + 64 * edits.len());
+    let mut params = Vec::new();
+    let mut signs = shape.params.iter().enumerate().peekable();
+    let mut at = 0;
+    for (place, name, id) in edits {
+        let Some(kept) = text.get(at..place.start) else {
+            return Err(Refused::new("two of its names stand in one place"));
+        };
+        out.extend_from_slice(kept);
+        out.extend_from_slice(&name);
+        at = place.end;
+        while let Some((number, sign)) = signs.next_if(|(_, sign)| **sign < place.end) {
+            if *sign < place.start {
+                params.push(Given::Client(number));
+            }
+        }
+        params.extend(id.map(Given::Id));
+    }
+    out.extend_from_slice(text.get(at..).unwrap_or_default());
+    params.extend(signs.map(|(number, _)| Given::Client(number)));
+    Ok(Spliced {
+        text: Some(out),
+        params: (has_own || !rows.is_empty()).then_some(params),
+    })
+}
+
+/// What is done with the text for that, in the order of its places.
+///
+/// # Errors
+/// As for [`splice`].
+pub(super) fn edits(
+    placement: &Placement,
+    shape: &Shape,
+    (shards, group): (&[usize], usize),
+    rows: &[usize],
+    asked: Asked<'_>,
+) -> Result<Vec<Edit>, Refused> {
     let (text, d) = (asked.text, asked.d);
     let mut edits: Vec<Edit> = Vec::new();
     for (number, (named, shard)) in shape.refs.iter().zip(shards).enumerate() {
@@ -96,7 +139,6 @@ pub(super) fn splice(
         filled.retain(|(place, _, _)| !is_cut(place));
         edits.extend(filled);
     }
-    let has_own = shape.fill.is_some() && matches!(asked.numbers, Numbers::Bound(_));
     edits.extend(cut);
     for (schema, place) in &shape.globals {
         let there = placement.schema_on(group, schema);
@@ -113,35 +155,9 @@ pub(super) fn splice(
             place.edits(&names, text, d, &mut edits);
         }
     }
-    if edits.is_empty() {
-        return Ok(Spliced::default());
-    }
     edits.sort_by_key(|(place, _, _)| place.start);
     edits.dedup();
-    let mut out = Vec::with_capacity(text.len() + 64 * edits.len());
-    let mut params = Vec::new();
-    let mut signs = shape.params.iter().enumerate().peekable();
-    let mut at = 0;
-    for (place, name, id) in edits {
-        let Some(kept) = text.get(at..place.start) else {
-            return Err(Refused::new("two of its names stand in one place"));
-        };
-        out.extend_from_slice(kept);
-        out.extend_from_slice(&name);
-        at = place.end;
-        while let Some((number, sign)) = signs.next_if(|(_, sign)| **sign < place.end) {
-            if *sign < place.start {
-                params.push(Given::Client(number));
-            }
-        }
-        params.extend(id.map(Given::Id));
-    }
-    out.extend_from_slice(text.get(at..).unwrap_or_default());
-    params.extend(signs.map(|(number, _)| Given::Client(number)));
-    Ok(Spliced {
-        text: Some(out),
-        params: (has_own || !rows.is_empty()).then_some(params),
-    })
+    Ok(edits)
 }
 
 /// What is taken out of an INSERT so that these of its rows are left; nothing where none are named.

@@ -3,20 +3,28 @@
 use std::sync::Arc;
 
 use super::{D, placement};
-use crate::shard::{Asked, Columns, Numbers, Plan, Shapes};
+use crate::shard::{Asked, Columns, Dress, Numbers, Placement, Plan, Shapes, Shows};
 
 /// By a shape that was kept where there is one, and by the text.
-fn both(
-    shapes: &mut Shapes,
-    placement: &Arc<crate::shard::Placement>,
-    sql: &str,
-) -> [Option<Plan>; 2] {
+fn both(shapes: &mut Shapes, placement: &Arc<Placement>, sql: &str) -> [Option<Plan>; 2] {
     let asked = super::asked(sql, Numbers::Written(70));
     let columns = Columns::default();
     [
         shapes.plan(placement, asked, Some(b"t1"), &columns),
         placement.plan_text_with(asked, Some(b"t1"), &columns),
     ]
+    .map(|plan| plan.map(|plan| with_names(placement, plan)))
+}
+
+/// With the client's names, which the short way has at once.
+fn with_names(placement: &Arc<Placement>, mut plan: Plan) -> Plan {
+    if let Plan::One(leg) = &mut plan {
+        let dress = leg.dress.take();
+        leg.dress = dress.or_else(|| Dress::new(placement, leg).map(Arc::new));
+        leg.renamed = Vec::new();
+        leg.shows = Shows::Data;
+    }
+    plan
 }
 
 #[test]
