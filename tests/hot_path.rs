@@ -31,6 +31,36 @@ mod alone {
         six_calls(&Bed::mariadb(), Transport::Unix);
     }
 
+    /// Other names are put into what is sent and into what is answered, and still it leaves in one piece.
+    #[test]
+    fn six_calls_of_a_sharded_table_before_mariadb() {
+        six_calls_of_a_sharded_table(&Bed::mariadb());
+    }
+
+    #[test]
+    fn six_calls_of_a_sharded_table_before_mysql() {
+        six_calls_of_a_sharded_table(&Bed::mysql());
+    }
+
+    fn six_calls_of_a_sharded_table(bed: &Bed) {
+        let schema = bed.schema();
+        let mut root = bed.root(Node::Primary);
+        for number in 0..4 {
+            root.ok(&format!(
+                "CREATE TABLE {schema}.t_{number} (id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL)"
+            ));
+        }
+        root.ok(&format!(
+            "INSERT INTO {schema}.t_1 VALUES (1, 0, REPEAT('x', 120))"
+        ));
+        bed.wait_replicas();
+        let atlas = Atlas::start(config_for(bed).append(&format!(
+            "[[tables]]\nname = \"{schema}.t\"\nkey = \"id\"\nranges = [{{ groups = [\"main\"], tables = 4 }}]"
+        )));
+        let mut client = Wire::connect(atlas.address(), &Login::plain().schema(&schema));
+        four_kinds(&atlas, &mut client);
+    }
+
     /// What clients and servers are connected by.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Transport {
@@ -61,16 +91,21 @@ mod alone {
                 (atlas, client.expect("log in"))
             }
         };
+        four_kinds(&atlas, &mut client);
+    }
+
+    /// Reads and writes, as text and prepared.
+    fn four_kinds(atlas: &Atlas, client: &mut Wire) {
         let (read, write) = (
             "SELECT c FROM t WHERE id = 1",
             "UPDATE t SET k = k + 1 WHERE id = 1",
         );
-        count(&atlas, "text read", || query(&mut client, read));
-        count(&atlas, "text write", || query(&mut client, write));
+        count(atlas, "text read", || query(client, read));
+        count(atlas, "text write", || query(client, write));
         let read = client.prepare("SELECT c FROM t WHERE id = ?");
         let write = client.prepare("UPDATE t SET k = k + 1 WHERE id = ?");
-        count(&atlas, "prepared read", || execute(&mut client, &read));
-        count(&atlas, "prepared write", || execute(&mut client, &write));
+        count(atlas, "prepared read", || execute(client, &read));
+        count(atlas, "prepared write", || execute(client, &write));
     }
 
     fn query(client: &mut Wire, sql: &str) {

@@ -212,6 +212,14 @@ pub enum Output {
     },
 }
 
+impl Output {
+    /// Whether it is bytes for the client.
+    #[must_use]
+    pub fn is_for_client(&self) -> bool {
+        matches!(self, Self::ForwardToClient(_) | Self::SendToClient(_))
+    }
+}
+
 /// What a session has done, for whoever counts.
 #[derive(Debug, Clone, Copy)]
 pub enum Done {

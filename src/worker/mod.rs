@@ -154,6 +154,8 @@ pub struct Worker {
     pending: Pending,
     buffers: Pool,
     scratch: Vec<u8>,
+    /// Pieces of a reply that leave together; empty between two outputs.
+    gathered: Vec<u8>,
     outputs: Outputs,
     /// Connections that had more to do than their turn allowed.
     again: VecDeque<Target>,
@@ -224,6 +226,7 @@ impl Worker {
             pending: Pending::default(),
             buffers: Pool::default(),
             scratch: vec![0; SCRATCH],
+            gathered: Vec::new(),
             outputs: Outputs::default(),
             again: VecDeque::new(),
             deferred: VecDeque::new(),
@@ -302,6 +305,7 @@ impl Worker {
         self.watch = Watch::default();
         self.buffers = Pool::default();
         self.scratch = vec![0; SCRATCH];
+        self.gathered = Vec::new();
         self.outputs = Outputs::default();
         self.again = (0..self.listeners.len()).map(Target::Listener).collect();
         self.again.push_back(Target::Mailbox);

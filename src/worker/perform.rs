@@ -10,6 +10,9 @@ use crate::config::Topology;
 use crate::pool::HostId;
 use crate::session::{Access, Output, Parting, Role, Session, worker_of};
 
+/// Pieces of a reply are put together up to this size.
+const GATHERED_MAX: usize = 16 * 1024;
+
 impl Worker {
     /// Carries out the outputs in order. `input` are the bytes of the server that `ForwardToClient` refers to.
     pub(super) fn perform(&mut self, key: Key, input: &[u8]) {
@@ -29,7 +32,8 @@ impl Worker {
         // Ranges count from the client's first byte as the session saw it, so consuming waits for the end.
         let mut consumed = 0;
         let mut is_told = false;
-        for output in outputs.list.drain(..) {
+        let mut list = outputs.list.drain(..);
+        while let Some(output) = list.next() {
             match output {
                 Output::ForwardToBackend {
                     role,
@@ -60,9 +64,8 @@ impl Worker {
                 }
                 Output::ForwardToClient(range) => {
                     to_client += range.len();
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.conn.write(input.get(range).unwrap_or_default());
-                    }
+                    let has_more = list.as_slice().iter().any(Output::is_for_client);
+                    self.write_to_client(key, input.get(range).unwrap_or_default(), has_more);
                 }
                 Output::SendToBackend {
                     role,
@@ -85,17 +88,20 @@ impl Worker {
                 Output::SendToClient(range) => {
                     to_client += range.len();
                     is_told = true;
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client
-                            .conn
-                            .write(outputs.arena.get(range).unwrap_or_default());
-                    }
+                    let has_more = list.as_slice().iter().any(Output::is_for_client);
+                    let bytes = outputs.arena.get(range).unwrap_or_default();
+                    self.write_to_client(key, bytes, has_more);
                 }
                 Output::Consume(n) => consumed += n,
                 Output::Release { role, known } => self.take_back(key, role, known),
-                other => self.carry_out(key, other, &outputs.arena, (&mut consumed, is_told)),
+                other => {
+                    self.write_gathered(key);
+                    self.carry_out(key, other, &outputs.arena, (&mut consumed, is_told));
+                }
             }
         }
+        drop(list);
+        self.write_gathered(key);
         outputs.clear();
         self.outputs = outputs;
         if let Some(client) = self.clients.get_mut(key) {
@@ -111,6 +117,42 @@ impl Worker {
         let is_over = |client: &Client| client.session.is_closed();
         if self.clients.get(key).is_some_and(is_over) {
             self.finish_client(key);
+        }
+    }
+
+    fn write_to_client(&mut self, key: Key, bytes: &[u8], has_more: bool) {
+        if has_more || !self.gathered.is_empty() {
+            return self.gather(key, bytes, has_more);
+        }
+        if let Some(client) = self.clients.get_mut(key) {
+            client.conn.write(bytes);
+        }
+    }
+
+    /// A reply that is in pieces, some the server's and some Atlas's own, is put together: to copy small ones costs less than a
+    /// system call for each.
+    #[inline(never)]
+    fn gather(&mut self, key: Key, bytes: &[u8], has_more: bool) {
+        if self.gathered.len() + bytes.len() > GATHERED_MAX {
+            self.write_gathered(key);
+        }
+        let is_small = bytes.len() <= GATHERED_MAX;
+        if is_small {
+            self.gathered.extend_from_slice(bytes);
+        } else if let Some(client) = self.clients.get_mut(key) {
+            client.conn.write(bytes);
+        }
+        if !has_more {
+            self.write_gathered(key);
+        }
+    }
+
+    fn write_gathered(&mut self, key: Key) {
+        if !self.gathered.is_empty() {
+            if let Some(client) = self.clients.get_mut(key) {
+                client.conn.write(&self.gathered);
+            }
+            self.gathered.clear();
         }
     }
 
