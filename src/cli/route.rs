@@ -7,7 +7,7 @@ use crate::config::{Config, GroupConfig, NoReplica, ReadFrom, RuleTarget, UserCo
 use crate::route::{self, Room, Rules, Sent, Verdict, View};
 use crate::session::{Pins, Role};
 use crate::shard::{Asked, Numbers, Placement, Plan};
-use crate::sql::{self, Dialect, Kind, Server, Statement};
+use crate::sql::{self, Dialect, Kind, Server, Statement, Traits};
 
 /// The session that the statements are thought to come from.
 #[derive(Debug)]
@@ -18,6 +18,30 @@ pub(super) struct Session<'a> {
     rules: Option<Rules>,
     schema: Option<&'a [u8]>,
     in_transaction: bool,
+}
+
+/// Versions that functions are looked up for: those of the servers that Atlas is tested with.
+const VERSIONS: [(Server, u32); 2] = [(Server::MariaDb, 101_119), (Server::MySql, 90_704)];
+
+/// Which server it will be is not known here: a plain read is one that is so in both grammars, of any version. Only functions are
+/// those of current servers, since most have come with some version.
+fn classify(sql: &[u8]) -> Statement<'_> {
+    let [mariadb, mysql] = VERSIONS.map(|(server, _)| sql::classify(sql, &Dialect::new(server, 0)));
+    let careful = if mariadb.wants_primary().is_some() {
+        mariadb
+    } else {
+        mysql
+    };
+    if !careful.traits.contains(Traits::UNKNOWN_FUNCTION) {
+        return careful;
+    }
+    let [mariadb, mysql] =
+        VERSIONS.map(|(server, version)| sql::classify(sql, &Dialect::new(server, version)));
+    if mariadb.wants_primary().is_some() {
+        mariadb
+    } else {
+        mysql
+    }
 }
 
 /// The answer about one statement.
@@ -67,11 +91,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn explain(&self, sql: &[u8]) -> Explanation {
-        // Which server it will be is not known here: a plain read is one that is so in both grammars, of any version.
-        let mut statement = sql::classify(sql, &Dialect::new(Server::MariaDb, 0));
-        if statement.wants_primary().is_none() {
-            statement = sql::classify(sql, &Dialect::new(Server::MySql, 0));
-        }
+        let statement = classify(sql);
         let group = self.user.and_then(|user| self.groups.get(user.group));
         let mut room = Room::default();
         let verdict = self.judge(sql, &statement, &mut room);
@@ -371,6 +391,23 @@ mod tests {
             Session::new(Some(&config), &arguments(Some("z"), false)).unwrap_err(),
             "there is no account \"z\""
         );
+    }
+
+    #[test]
+    fn functions_are_those_of_current_servers() {
+        let fresh = arguments(None, false);
+        let session = Session::new(None, &fresh).unwrap();
+        for (sql, route) in [
+            ("SELECT ROW_NUMBER() OVER (ORDER BY a) FROM t", "replica"),
+            ("SELECT RANK() OVER () FROM t", "replica"),
+            ("SELECT JSON_VALUE(a, '$.b') FROM t", "replica"),
+            // A function of one product only.
+            ("SELECT BIN_TO_UUID(a) FROM t", "primary"),
+            ("SELECT f(1)", "primary"),
+            ("SELECT RANK() OVER () FROM t FOR UPDATE", "primary"),
+        ] {
+            assert_eq!(session.explain(sql.as_bytes()).route, route, "{sql}");
+        }
     }
 
     #[test]

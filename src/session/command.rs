@@ -212,7 +212,7 @@ impl Session {
         if self.shares {
             self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
         }
-        if let Some(route) = self.plain_route(cx, &statement) {
+        if let Some(route) = self.plain_route(cx, sql, &statement) {
             debug_assert!(
                 self.is_ordinary(cx, sql, &statement, route),
                 "the short way goes where the ordinary one goes: {route:?}"

@@ -1,5 +1,5 @@
-//! The short way of plain reads: a SELECT without any trait or hint, from a session that is in the middle of nothing, where no table
-//! is sharded and no rule or limit is set, with a reply that arrives whole and tells of nothing.
+//! The short way of plain reads: a SELECT without any trait or hint, from a session that is in the middle of nothing, that names no
+//! sharded table and meets no rule or limit, with a reply that arrives whole and tells of nothing.
 //!
 //! Nearly all statements of a busy client are of this kind. What is decided and noted here is what the ordinary way decides and notes;
 //! it is a matter of cost only. That way has many turnings, and where the caches have gone cold since the last statement each line
@@ -9,6 +9,7 @@ use super::departure::Departure;
 use super::{Access, Attempt, Cx, Expect, Outcome, Output, Outputs, Role, Running, Session, What};
 use crate::config::{Causal, ReadFrom};
 use crate::route::{Pins, Reason, Route};
+use crate::shard::Placement;
 use crate::sql::{Kind, Statement, Traits};
 use crate::wire::Status;
 
@@ -24,16 +25,23 @@ const TELLING: Status = Status(
 impl Session {
     /// Where the statement goes, if it is a plain read.
     #[inline]
-    pub(super) fn plain_route(&self, cx: &Cx<'_>, statement: &Statement<'_>) -> Option<Route> {
+    pub(super) fn plain_route(
+        &self,
+        cx: &Cx<'_>,
+        sql: &[u8],
+        statement: &Statement<'_>,
+    ) -> Option<Route> {
         let is_plain = statement.kind == Kind::Read
             && statement.traits == Traits::NONE
             && statement.hint.is_none();
         let is_free = !cx.snapshot.governs(self.account);
-        let is_sharded = cx.snapshot.placement.is_some()
-            || self.moved_to.is_some()
-            || self.dress.is_some()
-            || self.is_in_pieces();
+        let is_sharded = self.moved_to.is_some() || self.dress.is_some() || self.is_in_pieces();
         if !is_plain || !is_free || is_sharded {
+            return None;
+        }
+        if let Some(placement) = &cx.snapshot.placement
+            && !self.is_away_from(placement, sql)
+        {
             return None;
         }
         let at_rest = !self.has_area()
@@ -58,6 +66,13 @@ impl Session {
         Some(Route { role, reason })
     }
 
+    /// Whether the map of sharded tables says nothing about the text: its bytes tell.
+    #[inline(never)]
+    fn is_away_from(&self, placement: &Placement, sql: &[u8]) -> bool {
+        let is_at_rest = self.warned_dress.is_none() && self.begun.is_empty() && !self.diary.is_leg;
+        is_at_rest && !placement.words().occur_in(sql)
+    }
+
     /// Whether the ordinary way comes to the same: looked at wherever debug assertions are, so by all tests and the simulation.
     pub(super) fn is_ordinary(
         &self,
@@ -68,7 +83,7 @@ impl Session {
     ) -> bool {
         let mut ordinary = self.decide(cx, sql, statement);
         let settled = self.settle(cx, &mut ordinary, statement.kind, statement.traits);
-        settled.is_ok() && ordinary == route
+        settled.is_ok() && ordinary == route && self.plan(cx, sql, statement, false).is_none()
     }
 
     /// How such a read leaves. Its text begins `at` so many bytes behind the packet's head.
