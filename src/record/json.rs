@@ -60,16 +60,19 @@ struct Object<'a> {
 
 impl Object<'_> {
     fn begin(&mut self, name: &str, value: &str) {
-        self.out.push(b'{');
-        push_string(self.out, name.as_bytes());
-        self.out.push(b':');
+        self.name(b'{', name);
         push_string(self.out, value.as_bytes());
     }
 
     fn key(&mut self, name: &str) {
-        self.out.push(b',');
-        push_string(self.out, name.as_bytes());
-        self.out.push(b':');
+        self.name(b',', name);
+    }
+
+    /// A key is one of this file's words, which have nothing special in them.
+    fn name(&mut self, before: u8, name: &str) {
+        self.out.extend_from_slice(&[before, b'"']);
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
     }
 
     fn text(&mut self, name: &str, value: &[u8]) {
@@ -152,6 +155,12 @@ impl Object<'_> {
 /// Appends a string as JSON has it; what is no UTF-8 is replaced.
 fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
+    // Nearly all are of this kind.
+    if text.iter().all(|byte| is_plain(*byte)) {
+        out.extend_from_slice(text);
+        out.push(b'"');
+        return;
+    }
     let text = String::from_utf8_lossy(text);
     let mut rest = &*text;
     while let Some(at) = rest.find(is_special) {
@@ -173,6 +182,11 @@ fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     }
     out.extend_from_slice(rest.as_bytes());
     out.push(b'"');
+}
+
+/// ASCII that stands in a string as it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')
 }
 
 /// What cannot stand in a string as it is. U+2028 and U+2029 end lines for some who read lines.
