@@ -140,8 +140,10 @@ impl Desk {
                 if !moved.is_empty() && !is_forced {
                     return Err(Refused::Moves(moved));
                 }
+                let newly = shard::newly(before, &loaded.config);
                 let file = loaded.text.as_bytes().to_vec();
-                let applied = self.put(&mut state, loaded)?;
+                let mut applied = self.put(&mut state, loaded)?;
+                applied.notes.extend(newly);
                 state.file = file.into();
                 Ok(applied)
             });

@@ -79,7 +79,7 @@ pub use keyset::KeySet;
 pub use lookout::Lookout;
 pub use map::{Placement, Shard, Table};
 pub use mention::Words;
-pub use moves::moves;
+pub use moves::{moves, newly};
 pub use plan::{Asked, Leg, Plan};
 pub use point::{Point, There};
 pub use refused::Refused;

@@ -1,5 +1,6 @@
 //! What a new configuration says of rows that are there already: those of which it says that they lie elsewhere would be found no more,
-//! and written a second time, since Atlas moves none.
+//! and written a second time, since Atlas moves none. A table that is no longer sharded is looked for in the accounts' own groups, by its
+//! own name; one that is newly sharded was there before, if it was anywhere: what servers have is not known here, and so that is only said.
 
 use std::collections::BTreeSet;
 
@@ -37,6 +38,44 @@ impl<'a> Map<'a> {
         };
         shards.filter_map(place).collect()
     }
+
+    /// All rows of a table are where it would be if it were not sharded, whichever account asks.
+    fn is_at_home(&self, table: &Table, other: &Self) -> bool {
+        let homes = other.config.users.iter().map(|user| user.group);
+        let homes = homes.filter_map(|group| other.config.groups.get(group));
+        let homes: Vec<Place<'_>> = homes
+            .map(|group| {
+                let schema = group.schemas.get(&table.schema);
+                let schema = schema.map_or(table.schema.as_str(), String::as_str);
+                (group.name.as_str(), schema, table.name.as_str())
+            })
+            .collect();
+        let mut all = table
+            .ranges
+            .iter()
+            .flat_map(|range| self.places(table, range));
+        all.all(|place| homes.iter().all(|home| *home == place))
+    }
+
+    fn has(&self, table: &Table) -> bool {
+        let is_it = |other: &Table| other.schema == table.schema && other.name == table.name;
+        self.tables.iter().any(is_it)
+    }
+}
+
+/// Tables that are sharded after a change and were not before; a text for each of which rows may be elsewhere already.
+#[must_use]
+pub fn newly(before: &Config, after: &Config) -> Vec<String> {
+    let (old, new) = (Map::new(before), Map::new(after));
+    let tables = new.tables.iter().filter(|table| !old.has(table));
+    let apart = tables.filter(|table| !new.is_at_home(table, &old));
+    let told = apart.map(|table| {
+        format!(
+            "{0}.{1} is sharded now: rows that a table of that name has already are found only where the map has them, Atlas moves none",
+            table.schema, table.name
+        )
+    });
+    told.collect()
 }
 
 /// What rows would be looked for elsewhere after a change of the configuration; a text for each table that has some.
@@ -51,7 +90,17 @@ pub fn moves(before: &Config, after: &Config) -> Vec<String> {
         let how = moved((&old, was), (&new, is))?;
         Some(format!("{}.{}: {how}", was.schema, was.name))
     });
-    told.collect()
+    let gone = old
+        .tables
+        .iter()
+        .filter(|was| !new.has(was) && !old.is_at_home(was, &new));
+    let gone = gone.map(|was| {
+        format!(
+            "{}.{}: it would not be sharded any more, and looked for whole in the accounts' own groups",
+            was.schema, was.name
+        )
+    });
+    told.chain(gone).collect()
 }
 
 fn moved((old, was): (&Map<'_>, &Table), (new, is): (&Map<'_>, &Table)) -> Option<String> {
@@ -128,7 +177,6 @@ mod tests {
                 "{ to = 5, groups = [\"a\"] }, { from = 5, to = 10",
                 1,
             )),
-            String::new(),
             of(two) + &of(two).replace("s.t", "s.u"),
         ] {
             assert_eq!(moves_to(&same), "", "{same}");
@@ -161,6 +209,7 @@ mod tests {
                 "keys from 10 on would be in no range",
             ),
             (of(two) + "hash = \"crc32\"\n", "from 10 on"),
+            (String::new(), "it would not be sharded any more"),
             (
                 of(two).replace("key = \"k\"", "key = \"j\""),
                 "its key was k and would be j",
@@ -178,5 +227,24 @@ mod tests {
             group.schemas.clear();
         }
         assert!(moves(&base, &renamed).join("").contains("from 10 on"));
+    }
+
+    #[test]
+    fn c4_what_is_whole_in_its_own_group_may_be_either() {
+        let at_home = config(&table("ranges = [{ groups = [\"a\"] }]"));
+        let parts = config(&table("ranges = [{ groups = [\"a\"], tables = 2 }]"));
+        let elsewhere = config(&table("ranges = [{ groups = [\"b\"] }]"));
+        let none = config("");
+        assert!(moves(&at_home, &none).is_empty());
+        assert!(newly(&none, &at_home).is_empty());
+        for other in [&parts, &elsewhere] {
+            assert_eq!(moves(other, &none).len(), 1);
+            let told = newly(&none, other);
+            assert!(
+                told.len() == 1 && told[0].starts_with("s.t is sharded now"),
+                "{told:?}"
+            );
+            assert!(newly(other, other).is_empty());
+        }
     }
 }
