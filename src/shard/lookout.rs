@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::map::Placement;
-use super::mention::places;
+use super::mention::Standing;
 use crate::sql::{Charset, Dialect};
 
 /// Longer words are no names of tables: servers allow 64 characters.
@@ -32,7 +32,7 @@ pub struct Lookout {
     /// The last bytes, for what begins with several.
     before: [u8; 3],
     word: Vec<u8>,
-    may_stand: bool,
+    standing: Standing,
     /// It is not known how strings end: all is looked at.
     is_blind: bool,
     ansi_quotes: bool,
@@ -49,7 +49,7 @@ impl Lookout {
             state: State::Code,
             before: [b' '; 3],
             word: Vec::new(),
-            may_stand: true,
+            standing: Standing::default(),
             is_blind: !is_plain || quotes.is_none(),
             ansi_quotes: quotes.unwrap_or(true),
             escapes: !d.no_backslash_escapes,
@@ -135,8 +135,15 @@ impl Lookout {
             }
             return false;
         }
-        let is_foreign = byte >= 0x80 && self.may_stand && self.placement.words().is_always();
-        self.word_ends(is_name) || is_foreign
+        let is_foreign =
+            byte >= 0x80 && self.standing.may_stand() && self.placement.words().is_always();
+        let is_found = self.word_ends(is_name) || is_foreign;
+        match byte {
+            b'(' if !is_name => self.standing.opens(),
+            b')' if !is_name => self.standing.closes(),
+            _ => {}
+        }
+        is_found
     }
 
     fn word_ends(&mut self, is_name: bool) -> bool {
@@ -145,7 +152,7 @@ impl Lookout {
         }
         let word = std::mem::take(&mut self.word);
         if !is_name || self.is_blind {
-            self.may_stand = places(&word).unwrap_or(self.may_stand);
+            self.standing.word(&word);
         }
         // `/*!50000orders */`
         let digits = word.iter().position(|b| !b.is_ascii_digit());
@@ -154,6 +161,6 @@ impl Lookout {
         let is_it = words.has(&word) || words.has(without);
         self.word = word;
         self.word.clear();
-        is_it && (self.may_stand || self.is_blind)
+        is_it && (self.standing.may_stand() || self.is_blind)
     }
 }

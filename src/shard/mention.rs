@@ -215,9 +215,31 @@ impl Placement {
             || self.is_about_names(text, d, schema)
     }
 
+    /// Whether a text that a server is to prepare may name a sharded or global table, in a session with this schema; in doubt where that
+    /// is not known, or has such tables.
+    #[must_use]
+    pub fn may_be_prepared(&self, texts: &sql::Texts, d: &Dialect, schema: Option<&[u8]>) -> bool {
+        let is_it = |known: &str| {
+            let known = known.as_bytes();
+            schema.is_none_or(|schema| known.eq_ignore_ascii_case(schema))
+        };
+        let schemas = self.tables.iter().map(|table| table.schema.as_str());
+        let mut schemas = schemas.chain(self.globals.iter().map(|global| global.0.as_str()));
+        if texts.has_unknown {
+            return schemas.any(is_it);
+        }
+        let names_one = |text: &Vec<u8>| match schema {
+            Some(_) => self.is_mentioned(text, d, schema),
+            None => schemas
+                .clone()
+                .any(|of| self.is_mentioned(text, d, Some(of.as_bytes()))),
+        };
+        texts.literals.iter().any(names_one)
+    }
+
     /// Whether a sharded or global table may be named where a table can stand.
     pub(super) fn is_named(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
-        let mut may_stand = true;
+        let mut standing = Standing::default();
         let mut qualifier: Option<Vec<u8>> = None;
         let mut is_qualified = false;
         for t in sql::Tokens::new(text, d) {
@@ -228,10 +250,15 @@ impl Placement {
                 Tok::Name => unquote(bytes),
                 Tok::Text if bytes.first() == Some(&b'"') => unquote(bytes),
                 Tok::Semicolon => {
-                    may_stand = true;
+                    standing = Standing::default();
                     continue;
                 }
                 _ => {
+                    match t.tok {
+                        Tok::Open => standing.opens(),
+                        Tok::Close => standing.closes(),
+                        _ => {}
+                    }
                     is_qualified = t.tok == Tok::Dot && qualifier.is_some();
                     if !is_qualified {
                         qualifier = None;
@@ -240,17 +267,12 @@ impl Placement {
                 }
             };
             if t.tok == Tok::Word && !is_qualified {
-                may_stand = places(bytes).unwrap_or(may_stand);
+                standing.word(bytes);
             }
-            let of = if is_qualified {
-                qualifier.as_deref()
-            } else {
-                schema
-            };
-            if may_stand
-                && let Some(of) = of
-                && (self.table(of, &name).is_some() || self.is_global(of, &name))
-            {
+            // `FROM .name` has no qualifier, whatever stands before the dot.
+            let qualifiers = [schema, qualifier.as_deref().filter(|_| is_qualified)];
+            let is_it = |of: &[u8]| self.table(of, &name).is_some() || self.is_global(of, &name);
+            if standing.may_stand() && qualifiers.into_iter().flatten().any(is_it) {
                 return true;
             }
             is_qualified = false;
@@ -260,8 +282,69 @@ impl Placement {
     }
 }
 
+/// Whether a table can stand at a place of a statement, by the words before it. Wrong is only to say that none can.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    may_stand: bool,
+    /// The same before each parenthesis that is open, the last in the lowest bit.
+    outer: u64,
+    depth: u32,
+    /// How far `FOR ORDER BY` or `FOR GROUP BY` of an index hint is, behind which FROM goes on.
+    hint: u8,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self {
+            may_stand: true,
+            outer: 0,
+            depth: 0,
+            hint: 0,
+        }
+    }
+}
+
+impl Standing {
+    pub(super) fn may_stand(self) -> bool {
+        self.may_stand
+    }
+
+    /// A word that is no part of a name.
+    pub(super) fn word(&mut self, word: &[u8]) {
+        let is = |known: &str| word.eq_ignore_ascii_case(known.as_bytes());
+        self.hint = match self.hint {
+            _ if is("for") => 1,
+            1 if is("order") || is("group") => 2,
+            2 if is("by") => 3,
+            _ => 0,
+        };
+        if self.hint != 3 {
+            self.may_stand = places(word).unwrap_or(self.may_stand);
+        }
+    }
+
+    pub(super) fn opens(&mut self) {
+        // Of very many nothing is known.
+        self.outer = if self.depth < u64::BITS {
+            self.outer << 1 | u64::from(self.may_stand)
+        } else {
+            u64::MAX
+        };
+        self.depth = self.depth.saturating_add(1);
+    }
+
+    /// What stands behind is where it was before: `FROM (SELECT 1) x, name`.
+    pub(super) fn closes(&mut self) {
+        self.may_stand = self.depth == 0 || self.outer & 1 == 1;
+        if self.depth <= u64::BITS {
+            self.outer >>= 1;
+        }
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
 /// Whether tables can stand behind this word; `None` if it changes nothing. Wrong is only to say that they cannot.
-pub(super) fn places(word: &[u8]) -> Option<bool> {
+fn places(word: &[u8]) -> Option<bool> {
     let is = |words: &[&str]| {
         words
             .iter()

@@ -64,6 +64,34 @@ pub fn prepared_text(sql: &[u8], kind: Kind, dialect: &Dialect) -> Option<Vec<u8
     found
 }
 
+/// What is known of the texts that a statement has prepared or executed: nothing where it does so with none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Those that stand in it.
+    pub literals: Vec<Vec<u8>>,
+    /// There is one that only the server knows.
+    pub has_unknown: bool,
+}
+
+/// The texts of each PREPARE and EXECUTE IMMEDIATE in a statement, or in several.
+#[must_use]
+pub fn prepared_texts(sql: &[u8], dialect: &Dialect) -> Texts {
+    let mut found = Texts::default();
+    super::effects(sql, dialect, &mut |effect| {
+        let (Effect::Prepare { from, .. } | Effect::ExecuteImmediate(from)) = effect else {
+            return;
+        };
+        match from {
+            Source::Literal(text) => match literal::decode(text, dialect) {
+                Some(text) => found.literals.push(text),
+                None => found.has_unknown = true,
+            },
+            Source::Variable(_) | Source::Other => found.has_unknown = true,
+        }
+    });
+    found
+}
+
 /// Whether it is an UPDATE or DELETE of all rows: one without WHERE.
 #[must_use]
 pub fn lacks_where(sql: &[u8], dialect: &Dialect) -> bool {
@@ -195,6 +223,18 @@ mod tests {
         );
         assert_eq!(of("PREPARE s FROM @a", Kind::Prepare), None);
         assert_eq!(of("EXECUTE s", Kind::Execute), None);
+        let all = |sql: &str| {
+            let found = prepared_texts(sql.as_bytes(), &dialect());
+            (found.literals.len(), found.has_unknown)
+        };
+        assert_eq!(all("PREPARE s FROM 'SELECT 1'"), (1, false));
+        assert_eq!(all("PREPARE s FROM @a"), (0, true));
+        assert_eq!(
+            all("SELECT 1; PREPARE s FROM 'SELECT 1'; PREPARE t FROM @a"),
+            (1, true)
+        );
+        assert_eq!(all("EXECUTE s"), (0, false));
+        assert_eq!(all("SELECT 1; SELECT 'PREPARE s FROM @a'"), (0, false));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub use answered::{Answered, Answers, answered};
 pub use area::{
     AreaQuestion, CONDITION_ITEMS, ConditionItem, ConditionNumber, StatementItem, area_question,
 };
-pub use bare::{bare, calls_sleep, lacks_where, pieces, prepared_text};
+pub use bare::{Texts, bare, calls_sleep, lacks_where, pieces, prepared_text, prepared_texts};
 pub(crate) use classify::readings_agree;
 pub use classify::{classify, classify_prefix};
 pub use dialect::{Charset, Dialect, Server};

@@ -50,6 +50,9 @@ fn names_are_seen_where_tables_can_stand() {
         "SELECT `a``'b` FROM ord",
         "UPDATE a SET b = 1; DELETE FROM ord",
         "SELECT a FROM ORD",
+        "SELECT a FROM (SELECT 1) x, ord",
+        "SELECT a FROM (SELECT a FROM b WHERE c IN (1)) x, ord",
+        "SELECT a FROM b IGNORE INDEX FOR ORDER BY (c), ord",
     ] {
         assert!(sees(text, &D, Some(false)), "{text}");
     }
@@ -61,6 +64,7 @@ fn names_are_seen_where_tables_can_stand() {
         "SELECT a FROM b # FROM ord",
         "SELECT a FROM b /* FROM ord */ WHERE c",
         "SELECT a FROM order_b, border, ord1",
+        "SELECT (SELECT 1 FROM b), ord FROM b",
         "",
     ] {
         assert!(!sees(text, &D, Some(false)), "{text}");
