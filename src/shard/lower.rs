@@ -118,6 +118,9 @@ impl Reader<'_> {
                         continue;
                     };
                     let column = name_bytes(column);
+                    if let Some(scope) = self.scopes.last_mut() {
+                        scope.merged.push(column.clone());
+                    }
                     let of = |side: &Tables| {
                         let mut keys = side.iter().filter(|(of, _)| self.is_key(*of, &column));
                         let first = keys.next().map(|(of, _)| *of);
@@ -132,7 +135,11 @@ impl Reader<'_> {
                 }
             }
             JoinConstraint::None => {}
-            JoinConstraint::Natural | JoinConstraint::UsingAlias(..) => {}
+            JoinConstraint::Natural | JoinConstraint::UsingAlias(..) => {
+                if let Some(scope) = self.scopes.last_mut() {
+                    scope.is_natural = true;
+                }
+            }
         }
         Ok(all)
     }

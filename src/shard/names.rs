@@ -20,6 +20,21 @@ pub(super) struct Visible {
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub(super) visible: Vec<Visible>,
+    /// Columns that joins with USING make one of two.
+    pub(super) merged: Vec<Vec<u8>>,
+    /// A NATURAL join does so with all that are named alike.
+    pub(super) is_natural: bool,
+}
+
+impl Scope {
+    /// Whether a column that is named without its table may be one of several tables.
+    pub(super) fn merges(&self, column: &[u8]) -> bool {
+        self.is_natural
+            || self
+                .merged
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(column))
+    }
 }
 
 /// What a table's name means.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    TableFactor, Visit, Visitor,
+    Expr, GroupByExpr, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, TableFactor, Visit, Visitor,
 };
 
 use super::columns::Columns;
@@ -28,8 +28,8 @@ pub(super) struct Reader<'a> {
     /// Conditions cannot be trusted.
     pub(super) is_doubtful: bool,
     pub(super) scopes: Vec<Scope>,
-    /// Names that WITH gives, for each query that is open.
-    with: Vec<Vec<Vec<u8>>>,
+    /// Names that WITH gives, for each query that is open, and where in the text they begin to hold.
+    with: Vec<Vec<(Vec<u8>, usize)>>,
     /// Where the names start that are accounted for.
     pub(super) seen: BTreeSet<usize>,
     /// Queries so far.
@@ -85,10 +85,10 @@ impl<'a> Reader<'a> {
             return refuse("a table's name is not understood");
         };
         if let [single] = parts[..] {
+            let at = bytes(single.span).map_or(0, |place| place.start);
             let single = name_bytes(single);
-            let is_named =
-                |names: &Vec<Vec<u8>>| names.iter().any(|n| n.eq_ignore_ascii_case(&single));
-            if self.with.iter().any(is_named) {
+            let mut names = self.with.iter().flatten();
+            if names.any(|(name, from)| name.eq_ignore_ascii_case(&single) && *from <= at) {
                 return Ok(None);
             }
             if single.eq_ignore_ascii_case(b"dual") {
@@ -171,11 +171,18 @@ impl<'a> Reader<'a> {
                 // Only the innermost tables: a column of theirs that is not known here goes before those further out.
                 let column = name_bytes(column);
                 let scope = self.scopes.last()?;
-                let mut fitting = scope
-                    .visible
-                    .iter()
-                    .filter_map(|v| v.of)
-                    .filter(|of| self.is_key(*of, &column));
+                let mut keys = scope.visible.iter().map(|v| v.of);
+                if scope.merges(&column) {
+                    // It is that of another table, which may be of another type and be compared otherwise.
+                    let first = keys.next()??;
+                    let is_alike = |of: Option<usize>| {
+                        of.is_some_and(|of| {
+                            self.is_key(of, &column) && self.is_placed_like(of, first)
+                        })
+                    };
+                    return keys.chain([Some(first)]).all(is_alike).then_some(first);
+                }
+                let mut fitting = keys.flatten().filter(|of| self.is_key(*of, &column));
                 fitting.next().filter(|_| fitting.next().is_none())
             }
             Expr::CompoundIdentifier(parts) => {
@@ -185,6 +192,11 @@ impl<'a> Reader<'a> {
             }
             _ => None,
         }
+    }
+
+    fn is_placed_like(&self, of: usize, other: usize) -> bool {
+        let table = |of: usize| self.placement.tables.get(self.shape.refs.get(of)?.table);
+        matches!((table(of), table(other)), (Some(a), Some(b)) if a.is_placed_like(b))
     }
 
     pub(super) fn is_key(&self, of: usize, column: &[u8]) -> bool {
@@ -231,9 +243,16 @@ impl<'a> Reader<'a> {
     }
 
     fn query(&mut self, query: &Query) -> Result<(), Refused> {
-        let names = query.with.iter().flat_map(|with| &with.cte_tables);
-        let names: Vec<Vec<u8>> = names.map(|cte| name_bytes(&cte.alias.name)).collect();
-        for name in &names {
+        // Within its own query, and in those before it, a name means what it did: `WITH t AS (SELECT * FROM t)`.
+        let names = query.with.iter().flat_map(|with| {
+            with.cte_tables.iter().map(|cte| {
+                let end = bytes(cte.closing_paren_token.0.span).map_or(usize::MAX, |end| end.end);
+                let from = if with.recursive { 0 } else { end };
+                (name_bytes(&cte.alias.name), from)
+            })
+        });
+        let names: Vec<(Vec<u8>, usize)> = names.collect();
+        for (name, _) in &names {
             let is_known =
                 |table: &super::map::Table| table.name.as_bytes().eq_ignore_ascii_case(name);
             if self.placement.tables.iter().any(is_known) {
@@ -338,10 +357,17 @@ impl<'a> Reader<'a> {
         if !before.iter().all(is_plain) {
             return None;
         }
-        match operand(expr, self.text, self.d) {
-            Some(operand) => Some(Rows::Values(vec![operand])),
-            None => self.key_of(expr).map(Rows::KeyOf),
+        if let Some(operand) = operand(expr, self.text, self.d) {
+            return Some(Rows::Values(vec![operand]));
         }
+        // A row may be without: one that an outer join fills up, or the sum of a ROLLUP.
+        let has_sums = match &select.group_by {
+            GroupByExpr::All(_) => true,
+            GroupByExpr::Expressions(_, modifiers) => !modifiers.is_empty(),
+        };
+        let of = self.key_of(expr).filter(|_| !has_sums)?;
+        let is_always_there = self.shape.refs.get(of).is_some_and(|r| !r.is_optional);
+        is_always_there.then_some(Rows::KeyOf(of))
     }
 
     /// Notes a condition on the rows of these tables.
