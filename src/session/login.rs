@@ -4,15 +4,13 @@
 
 mod greet;
 
-use super::{
-    Cx, Failure, Fault, InsertId, Link, Output, Outputs, Parting, Peer, Phase, Role, Session, state,
-};
+use super::{Cx, Failure, Fault, Output, Outputs, Peer, Phase, Role, Session, state};
 use crate::auth::{Denied, Proof, ServerAuth, ServerStep, access_denied_text};
 use crate::config::ServerTlsMode;
 use crate::sql::{Charset, Server};
 use crate::wire::{
     AuthMore, AuthSwitch, Capabilities, ChangeUser, Header, Login as LoginPacket, OkPacket,
-    SslRequest, keep_changes, write_payload,
+    SslRequest, StateChange, keep_changes, write_payload,
 };
 
 /// Bytes of a log-in's packets. Servers take connection attributes up to 64 KiB.
@@ -27,6 +25,8 @@ pub(super) struct Login {
     seq: u8,
     account: Option<usize>,
     schema: Option<Vec<u8>>,
+    /// A collation whose id is too large for a log-in.
+    collation: Option<u16>,
 }
 
 /// What is awaited.
@@ -59,6 +59,7 @@ impl Login {
             seq: 1,
             account: None,
             schema: None,
+            collation: None,
         }
     }
 
@@ -204,7 +205,14 @@ impl Session {
         self.identity.user = packet.user.to_vec();
         login.schema = Some(packet.schema.to_vec()).filter(|s| !s.is_empty());
         if let Some(charset) = packet.charset {
-            self.identity.charset = charset;
+            // A log-in has one byte for it: those of more are set behind a log-in with the server's own, which stands for all that
+            // the server does not know, too.
+            let is_known = match self.server {
+                Server::MySql => (0x100..=323).contains(&charset),
+                Server::MariaDb => charset >= 576,
+            };
+            login.collation = is_known.then_some(charset);
+            self.identity.charset = if charset > 0xff { 0 } else { charset };
         }
         if !packet.attributes.is_empty() {
             self.identity.attributes = packet.attributes.into();
@@ -329,9 +337,14 @@ impl Session {
         let schema = login.schema.take().or_else(|| account.schema.clone());
         // Whether this account may use this schema only the server knows (error 1044, 1049), and it knows better what to say of a
         // character set that is not for clients (1231).
-        let asks_server = schema.is_some() || !Charset::may_be_spoken(self.identity.charset);
+        let asks_server = schema.is_some()
+            || login.collation.is_some()
+            || !Charset::may_be_spoken(self.identity.charset);
         let charset = Charset::from_collation_id(self.identity.charset);
         self.state = state::State::new(schema, charset, cx.offer.facts.ansi_quotes);
+        if let Some(id) = login.collation {
+            self.state.set_collation(id);
+        }
         out.push(Output::LoggedIn(index));
         if asks_server {
             login.stage = Stage::Backend { seq };
@@ -346,6 +359,11 @@ impl Session {
 
     fn logged_in(&mut self, server_ok: Option<&[u8]>, seq: u8, out: &mut Outputs) {
         let (capabilities, status) = (self.capabilities, self.status);
+        // Servers tell of the schema that a log-in named as of one that was chosen later.
+        let schema = self.state.schema().filter(|_| server_ok.is_none());
+        let change = schema
+            .filter(|_| self.is_told_of_schema())
+            .map_or_else(Vec::new, StateChange::schema_entry);
         out.client(|buffer| {
             match server_ok {
                 Some(payload) => {
@@ -364,7 +382,7 @@ impl Session {
                     status,
                     warnings: 0,
                     info: b"",
-                    state: b"",
+                    state: &change,
                 }
                 .write(buffer, seq, capabilities),
             };
@@ -454,43 +472,6 @@ impl Session {
             },
             Phase::Command | Phase::Closed => None,
         }
-    }
-
-    /// Forgets everything that belongs to the user of before.
-    fn forget_session(&mut self) {
-        self.statements.clear();
-        self.last = None;
-        self.last_rows = None;
-        self.warned = None;
-        self.kept = None;
-        self.wrote = None;
-        self.tracked.writes = super::causal::Writes::default();
-        self.last_route = None;
-        self.moved_to = None;
-        self.moved_by = None;
-        self.begun = Box::default();
-        self.is_to_begin = false;
-        self.insert_id = InsertId::Known(0);
-        self.numbers = super::Numbers::FRESH;
-        self.forget_status();
-    }
-
-    /// The session is as fresh as its next connection to the primary.
-    pub(super) fn forget_status(&mut self) {
-        self.status = self.fresh_status;
-        self.is_in_doubt = false;
-        self.status_is_known = false;
-    }
-
-    pub(super) fn drop_link(&mut self, role: Role, out: &mut Outputs) {
-        if !self.link(role).is_absent() {
-            out.push(Output::CloseBackend {
-                role,
-                parting: Parting::Quit,
-            });
-        }
-        *self.link_mut(role) = Link::Absent;
-        self.note_loss(role);
     }
 }
 

@@ -9,6 +9,43 @@ use crate::pool::HostId;
 use crate::wire::{Capabilities, Status};
 
 impl Session {
+    /// Forgets everything that belongs to the user of before.
+    pub(super) fn forget_session(&mut self) {
+        self.statements.clear();
+        self.last = None;
+        self.last_rows = None;
+        self.warned = None;
+        self.kept = None;
+        self.wrote = None;
+        self.tracked.writes = super::causal::Writes::default();
+        self.last_route = None;
+        self.moved_to = None;
+        self.moved_by = None;
+        self.begun = Box::default();
+        self.is_to_begin = false;
+        self.insert_id = InsertId::Known(0);
+        self.numbers = super::Numbers::FRESH;
+        self.forget_status();
+    }
+
+    /// The session is as fresh as its next connection to the primary.
+    pub(super) fn forget_status(&mut self) {
+        self.status = self.fresh_status;
+        self.is_in_doubt = false;
+        self.status_is_known = false;
+    }
+
+    pub(super) fn drop_link(&mut self, role: Role, out: &mut Outputs) {
+        if !self.link(role).is_absent() {
+            out.push(Output::CloseBackend {
+                role,
+                parting: Parting::Quit,
+            });
+        }
+        *self.link_mut(role) = Link::Absent;
+        self.note_loss(role);
+    }
+
     /// Losing the primary's connection now would lose something that the client relies on.
     pub(super) fn is_bound(&self) -> bool {
         self.status.contains(Status::IN_TRANS)

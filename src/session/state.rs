@@ -4,6 +4,7 @@
 //! State is a short history of statements that give the same state on another connection. An entry leaves when a later
 //! one replaces it. What cannot be said again elsewhere becomes a pin: its state lives on the primary only.
 
+mod collation;
 mod ends;
 mod objects;
 mod reported;

@@ -338,6 +338,14 @@ impl Session {
         }
     }
 
+    /// Whether servers tell clients of the schema: they do unless their settings say otherwise.
+    pub(super) fn is_told_of_schema(&self) -> bool {
+        let mut shown = Role::BOTH
+            .into_iter()
+            .filter_map(|role| self.link(role).known()?.shown.as_ref());
+        shown.all(|shown| shown.schema)
+    }
+
     /// The answer to what [`Self::say_ask`] said first.
     pub(super) fn note_shown(&mut self, role: Role, answer: &[u8]) {
         if let Some(known) = self.link_mut(role).known_mut() {

@@ -28,6 +28,18 @@ pub enum StateChange<'a> {
     Other(u8, &'a [u8]),
 }
 
+impl StateChange<'_> {
+    /// The entry that tells of a schema, as a block of its own. Names of schemas have no more than 64 characters; of a longer one
+    /// nothing is told.
+    #[must_use]
+    pub fn schema_entry(schema: &[u8]) -> Vec<u8> {
+        match u8::try_from(schema.len()) {
+            Ok(len @ ..250) => [&[1, len.saturating_add(1), len], schema].concat(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Walks the changes of a block. After an error it ends.
 #[derive(Debug, Clone)]
 pub struct StateChanges<'a> {
@@ -99,6 +111,15 @@ mod tests {
 
     fn changes(block: &[u8]) -> Vec<StateChange<'_>> {
         StateChanges::new(block).map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn schemas_are_told_of_as_they_are_read() {
+        for name in [&b"shop"[..], b"", &[b'x'; 249]] {
+            let block = StateChange::schema_entry(name);
+            assert_eq!(changes(&block), [StateChange::Schema(name)]);
+        }
+        assert!(StateChange::schema_entry(&[b'x'; 250]).is_empty());
     }
 
     /// SET NAMES latin1 on MariaDB: three entries, one variable each.

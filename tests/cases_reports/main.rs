@@ -32,3 +32,4 @@ mod transaction;
 mod transaction_forms;
 mod variables;
 mod variations;
+mod variations_login;
