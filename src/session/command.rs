@@ -212,7 +212,8 @@ impl Session {
         if self.shares {
             self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
         }
-        if let Some(route) = self.plain_route(cx, sql, &statement) {
+        let may_name = cx.snapshot.placement.is_some() && self.may_name(cx, sql);
+        if let Some(route) = self.plain_route(cx, &statement, may_name) {
             debug_assert!(
                 self.is_ordinary(cx, sql, &statement, route),
                 "the short way goes where the ordinary one goes: {route:?}"
@@ -221,7 +222,7 @@ impl Session {
             let departure = self.plain_departure(cx, route, 4 + at);
             return self.depart(cx, &front, departure, out);
         }
-        match self.query_with_care(cx, &front, (at, sql), statement, out) {
+        match self.query_with_care(cx, &front, (at, sql, may_name), statement, out) {
             Ok(consumed) => consumed,
             Err(fault) => self.refuse_front(front, &fault, out),
         }
@@ -233,7 +234,7 @@ impl Session {
         &mut self,
         cx: &mut Cx<'_>,
         front: &Front<'_>,
-        (at, sql): (usize, &[u8]),
+        (at, sql, may_name): (usize, &[u8], bool),
         statement: sql::Statement<'_>,
         out: &mut Outputs,
     ) -> Result<usize, Fault> {
@@ -262,7 +263,7 @@ impl Session {
         self.govern(cx, subject, out)?;
         let target = self.rule_target();
         let statement = route::hinted(statement, target);
-        let leg = self.leg(cx, sql, &statement)?;
+        let leg = self.leg(cx, (sql, may_name), &statement)?;
         if self.is_in_pieces() {
             let is_taken = self.piece(cx, sql, &statement, out)?;
             return Ok(if is_taken { front.total() } else { 0 });

@@ -8,6 +8,9 @@ use crate::shard::{Dress, Leg, Part, Shows};
 use crate::sql::{Kind, Traits};
 use crate::wire::{ColumnCount, Packets};
 
+/// Rows of so many bytes are copied behind the definitions.
+const SHORT: usize = 1024;
+
 impl Session {
     /// What is to be done with the names in the reply to a statement that goes to this shard, or to none.
     pub(super) fn dress_for(
@@ -64,6 +67,56 @@ impl Session {
         if !self.send_dressed(role, part, whole, out) {
             out.push(Output::ForwardToClient(at + packet..at + end));
         }
+    }
+
+    /// Passes on a whole reply that is no error, which begins at `at`, with the client's names in its definitions; false when it
+    /// has none.
+    #[inline(never)]
+    pub(super) fn pass_whole_named(
+        &self,
+        role: Role,
+        at: usize,
+        whole: &[u8],
+        out: &mut Outputs,
+    ) -> bool {
+        let (Some(dress), Some(columns @ 1..=0xfa)) = (&self.dress, whole.get(4).copied()) else {
+            return false;
+        };
+        let capabilities = self.capabilities_of(role);
+        let start = out.arena.len();
+        let mut end = 0;
+        for (number, (header, payload)) in Packets::new(whole)
+            .take(1 + usize::from(columns))
+            .enumerate()
+        {
+            let packet = end..end + 4 + payload.len();
+            end = packet.end;
+            let before = out.arena.len();
+            let is_named = number > 0
+                && dress.write(
+                    Part::Definition,
+                    payload,
+                    header.seq,
+                    capabilities,
+                    &mut out.arena,
+                );
+            if !is_named {
+                out.arena.truncate(before);
+                out.arena
+                    .extend_from_slice(whole.get(packet).unwrap_or_default());
+            }
+        }
+        let rest = whole.get(end..).unwrap_or_default();
+        // Few rows are copied, many are passed on from where they are.
+        let is_short = rest.len() <= SHORT;
+        if is_short {
+            out.arena.extend_from_slice(rest);
+        }
+        out.push(Output::SendToClient(start..out.arena.len()));
+        if !is_short {
+            out.push(Output::ForwardToClient(at + end..at + whole.len()));
+        }
+        true
     }
 
     /// Sends the packet (with its header) to the client with the client's names in it; false when it can go as it is.

@@ -9,7 +9,6 @@ use super::departure::Departure;
 use super::{Access, Attempt, Cx, Expect, Outcome, Output, Outputs, Role, Running, Session, What};
 use crate::config::{Causal, ReadFrom};
 use crate::route::{Pins, Reason, Route};
-use crate::shard::Placement;
 use crate::sql::{Kind, Statement, Traits};
 use crate::wire::Status;
 
@@ -23,13 +22,13 @@ const TELLING: Status = Status(
 );
 
 impl Session {
-    /// Where the statement goes, if it is a plain read.
+    /// Where the statement goes, if it is a plain read. `may_name`: of a sharded table, perhaps.
     #[inline]
     pub(super) fn plain_route(
         &self,
         cx: &Cx<'_>,
-        sql: &[u8],
         statement: &Statement<'_>,
+        may_name: bool,
     ) -> Option<Route> {
         let is_plain = statement.kind == Kind::Read
             && statement.traits == Traits::NONE
@@ -39,9 +38,8 @@ impl Session {
         if !is_plain || !is_free || is_sharded {
             return None;
         }
-        if let Some(placement) = &cx.snapshot.placement
-            && !self.is_away_from(placement, sql)
-        {
+        let is_away = self.warned_dress.is_none() && self.begun.is_empty() && !self.diary.is_leg;
+        if cx.snapshot.placement.is_some() && (may_name || !is_away) {
             return None;
         }
         let at_rest = !self.has_area()
@@ -64,13 +62,6 @@ impl Session {
             return None;
         };
         Some(Route { role, reason })
-    }
-
-    /// Whether the map of sharded tables says nothing about the text: its bytes tell.
-    #[inline(never)]
-    fn is_away_from(&self, placement: &Placement, sql: &[u8]) -> bool {
-        let is_at_rest = self.warned_dress.is_none() && self.begun.is_empty() && !self.diary.is_leg;
-        is_at_rest && !placement.words().occur_in(sql)
     }
 
     /// Whether the ordinary way comes to the same: looked at wherever debug assertions are, so by all tests and the simulation.
@@ -139,7 +130,6 @@ impl Session {
         };
         let tells = status & TELLING != Status::NONE
             || self.upload.is_some()
-            || self.dress.is_some()
             || self.tracked.told.state
             || self.state.has_notes();
         if tells {

@@ -90,10 +90,14 @@ impl Session {
             return 0;
         };
         if let Some(walk) = reply.tracker.whole(rest) {
+            let role = reply.role;
+            let whole = rest.get(..walk.consumed).unwrap_or_default();
             if let Some(lock_reply) = &mut self.lock_reply {
-                lock_reply.note(rest.get(..walk.consumed).unwrap_or_default());
+                lock_reply.note(whole);
             }
-            out.push(Output::ForwardToClient(at..at + walk.consumed));
+            if self.dress.is_none() || !self.pass_whole_named(role, at, whole, out) {
+                out.push(Output::ForwardToClient(at..at + walk.consumed));
+            }
             if !self.end_plain(cx, out) {
                 self.first_byte_passed(out);
                 self.end_reply(cx, client, out);

@@ -50,13 +50,21 @@ impl Session {
         }
     }
 
-    /// The same for a text that is to be run: what comes again is not parsed again.
+    /// Whether a text is to be looked at for names of sharded tables: its bytes tell.
+    #[inline(never)]
+    pub(super) fn may_name(&self, cx: &Cx<'_>, sql: &[u8]) -> bool {
+        let words = cx
+            .snapshot
+            .placement
+            .as_ref()
+            .map(|placement| placement.words());
+        !self.diary.is_leg && words.is_some_and(|words| words.occur_in(sql))
+    }
+
+    /// The same for a text that is to be run and may name one: what comes again is not parsed again.
     fn plan_again(&self, cx: &mut Cx<'_>, sql: &[u8], statement: &Statement<'_>) -> Option<Plan> {
         let is_listed = self.is_allowed();
         let placement = cx.snapshot.placement.as_ref()?;
-        if self.diary.is_leg || !placement.words().occur_in(sql) {
-            return None;
-        }
         if !matches!(statement.kind, Kind::Read | Kind::Write) || self.state.is_schema_unknown() {
             return self.plan(cx, sql, statement, is_listed);
         }
@@ -159,18 +167,18 @@ impl Session {
         });
     }
 
-    /// The one shard that a text needs; nothing for one that names no sharded table, and for one that several shards are asked.
+    /// The one shard that a text needs, which may name a sharded table; nothing for one that names none, and for one that several shards are asked.
     ///
     /// # Errors
     /// It is not run.
     pub(super) fn leg(
         &mut self,
         cx: &mut Cx<'_>,
-        sql: &[u8],
+        (sql, may_name): (&[u8], bool),
         statement: &Statement<'_>,
     ) -> Result<Option<Leg>, Fault> {
         self.unlisted = None;
-        if self.scatter.is_some() || self.series.is_some() {
+        if !may_name || self.scatter.is_some() || self.series.is_some() {
             return Ok(None);
         }
         cx.texts.columns.expire(cx.now);

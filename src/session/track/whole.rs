@@ -68,9 +68,9 @@ impl<'a> Packets<'a> {
 }
 
 impl Tracker {
-    /// The whole walk, if these bytes begin with a whole reply of the kind.
+    /// The whole walk, if these bytes begin with a whole reply of the kind. Names in definitions are not shown by the way.
     pub(in crate::session) fn whole(&mut self, bytes: &[u8]) -> Option<Walk> {
-        let is_told_of = self.reads_names.is_some() || self.reports_interruption;
+        let is_told_of = self.reads_names == Some(true) || self.reports_interruption;
         if !(self.at_start && self.expect.is_response()) || is_told_of {
             return None;
         }
