@@ -1,7 +1,9 @@
 //! What a statement that ran on a connection changed of the session, as its text says.
 
+use std::sync::Arc;
+
 use super::locks::LockAnswer;
-use super::state::UNKNOWN_STATEMENT;
+use super::state::{Stored, UNKNOWN_STATEMENT};
 use super::tracking::Tracking;
 use super::{Outcome, Role, Session};
 use crate::sql::{self, Dialect, Effect, Kind, LockUse, Traits};
@@ -65,14 +67,10 @@ impl Session {
 
     /// An EXECUTE changes what its text changes, if that is known.
     fn note_executed(&mut self, sql: &[u8], outcome: Outcome, dialect: &Dialect) {
-        let mut stored = None;
-        sql::effects(sql, dialect, &mut |effect: Effect<'_>| {
-            stored = self
-                .state
-                .stored(&effect, dialect)
-                .or_else(|| stored.take());
-        });
-        match stored.filter(|stored| self.state.is_at_home(stored)) {
+        match self
+            .stored_in(sql, dialect)
+            .filter(|stored| self.state.is_at_home(stored))
+        {
             Some(stored) => {
                 self.state.set_executed(&stored);
                 let text = (&*stored.sql, stored.has_markers);
@@ -84,6 +82,18 @@ impl Session {
                 self.state.set_user_variables_unknown();
             }
         }
+    }
+
+    /// What an EXECUTE runs, if that is known.
+    pub(super) fn stored_in(&self, sql: &[u8], dialect: &Dialect) -> Option<Arc<Stored>> {
+        let mut stored = None;
+        sql::effects(sql, dialect, &mut |effect: Effect<'_>| {
+            stored = self
+                .state
+                .stored(&effect, dialect)
+                .or_else(|| stored.take());
+        });
+        stored
     }
 
     fn note_locks(&mut self, traits: Traits, sql: &[u8], outcome: Outcome, dialect: &Dialect) {

@@ -316,7 +316,8 @@ impl Session {
                 || waits
                 || statement
                     .traits
-                    .intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION),
+                    .intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION | Traits::MULTI)
+                || statement.kind == Kind::Kill,
             may_retry: is_read && route.reason == Reason::PlainRead,
             waits,
             keeps_last: route.reason == Reason::Follows,

@@ -113,6 +113,9 @@ impl Session {
             if let Some(reply) = self.reply.take_if(|reply| reply.role == role) {
                 self.say_again(&reply.command, client);
             }
+            if sync.asks_alive() {
+                return self.close(out);
+            }
             if sync.asks_numbers() {
                 // No command waits for it.
                 return;
@@ -203,7 +206,8 @@ impl Session {
         }
         self.attempt = Attempt::default();
         // In the middle of a packet of the server, or of packets of its own, the client cannot be told.
-        if !tracker.at_boundary() || self.is_mid_upload() {
+        let is_released = role == Role::Primary && self.was_released(&command, client);
+        if !tracker.at_boundary() || self.is_mid_upload() || is_released {
             return self.close(out);
         }
         let fault = Fault::Lost(what);

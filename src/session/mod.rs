@@ -28,6 +28,7 @@ mod ending;
 mod expect;
 mod facts;
 mod fan;
+mod farewell;
 mod fault;
 mod govern;
 mod history;

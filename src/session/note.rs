@@ -176,7 +176,7 @@ impl Session {
                 let text = text.as_ref().map_or(&b""[..], |text| &text.sql);
                 self.note_statement(kind, traits, (text, bound), outcome, dialect);
                 if whole.is_some_and(|text| self.releases(&text.sql, dialect)) {
-                    self.close(out);
+                    self.end_with_connection(out);
                 }
             }
             What::LongQuery(kind) => {
@@ -206,7 +206,7 @@ impl Session {
                     _ => self.capabilities.without(flag),
                 };
             }
-            What::Release if ok => self.close(out),
+            What::Release if ok => self.end_with_connection(out),
             What::Reset if ok => self.was_reset(),
             What::Reset => {
                 // A server that cannot reset is not fit to go on with: what it still holds is not known.
@@ -216,11 +216,6 @@ impl Session {
             What::Prepare { .. } => self.preparing = None,
             What::InitDb | What::SetOption(_) | What::Release | What::Plain => {}
         }
-    }
-
-    /// Whether the server ends the connection behind this COMMIT or ROLLBACK.
-    pub(super) fn releases(&self, sql: &[u8], dialect: &Dialect) -> bool {
-        sql::releases_connection(sql, dialect, self.state.releases_by_default())
     }
 
     /// Notes where questions about previous statements are to be asked: SHOW WARNINGS, ROW_COUNT(), FOUND_ROWS(). What sets them

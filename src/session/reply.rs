@@ -1,5 +1,6 @@
 //! A server's bytes: the reply to the client's command, its end and what it changed, and connections that are lost.
 
+use super::farewell::UNKNOWN_THREAD;
 use super::moved::refuses_writes;
 use super::{
     Attempt, Beginning, Cx, Output, Outputs, Parting, Reply, Role, Session, TrackEvent, What,
@@ -16,7 +17,7 @@ const GOING_AWAY: [u16; 4] = [
 ];
 
 /// Those that answer a statement which somebody killed with its connection: it is not said again elsewhere.
-const KILLED: [u16; 2] = [1927, 3169];
+pub(super) const KILLED: [u16; 2] = [1927, 3169];
 
 /// Somebody killed the statement, or, on MySQL, the server is being stopped: whether it goes on tells.
 pub(super) const INTERRUPTED: u16 = 1317;
@@ -282,6 +283,12 @@ impl Session {
             self.ask_primary_instead(client);
             return Some(self.on_sync(cx, rest, client, out));
         }
+        if role == Role::Primary
+            && code == UNKNOWN_THREAD
+            && let Some(step) = self.kill_worked_out(rest, client, out)
+        {
+            return Some(step);
+        }
         // Whether it still is the primary is looked at, also where the statement is not said again.
         if role == Role::Primary && refuses_writes(code, rest) {
             out.push(Output::PrimaryIsReadOnly);
@@ -333,7 +340,7 @@ impl Session {
     pub(super) fn notes_at_end(&self) -> bool {
         match self.reply.as_ref().map(|reply| reply.command.what) {
             Some(What::Query { traits, .. }) => {
-                traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION)
+                traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION | Traits::MULTI)
             }
             Some(What::InitDb) => true,
             _ => false,
@@ -385,6 +392,7 @@ impl Session {
         }
         let had_schema = self.state.schema().is_some();
         self.note_command(role, command, outcome, &dialect, client, out);
+        let executed = self.state.executed_kind();
         self.note_seen(role, command, outcome, out);
         self.lock_reply = None;
         if self.state.take_defaults_changed() {
@@ -405,6 +413,13 @@ impl Session {
         self.attempt = Attempt::default();
         if command.retained > 0 {
             out.push(Output::Consume(command.retained));
+        }
+        if role == Role::Primary {
+            let sql = match command.what {
+                What::Query { at, .. } => client.get(at..command.retained).unwrap_or_default(),
+                _ => b"",
+            };
+            self.look_for_end((command, outcome), sql, executed, out);
         }
     }
 }

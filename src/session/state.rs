@@ -11,7 +11,7 @@ mod reported;
 mod temporary;
 mod variables;
 
-pub(super) use objects::UNKNOWN_STATEMENT;
+pub(super) use objects::{Stored, UNKNOWN_STATEMENT};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,18 +132,6 @@ impl State {
     #[must_use]
     pub(super) fn ansi_quotes(&self) -> Option<bool> {
         self.ansi_quotes
-    }
-
-    /// `completion_type` was set so that transactions end with their connection.
-    #[must_use]
-    pub(super) fn releases_by_default(&self) -> bool {
-        let entries = self.history.entries().iter().rev();
-        let mut set = entries.filter(|e| e.key == b"completion_type");
-        let Some(Replay::Assign(text)) = set.next().map(|e| &e.replay) else {
-            return false;
-        };
-        let value = text.split(|b| *b == b'=').nth(1).and_then(literal_word);
-        value.is_some_and(|word| word == b"2" || word.eq_ignore_ascii_case(b"release"))
     }
 
     /// What a connection in this state was told since its log-in.

@@ -54,6 +54,8 @@ pub(super) enum Said {
     Conditions,
     /// The question for the numbers.
     Numbers,
+    /// Whether the connection is still there, behind a statement that may have ended it.
+    Alive,
     /// Not Atlas's own: a replica's refusal of a read that the primary is to answer instead.
     Refusal(Expect),
 }
@@ -99,6 +101,10 @@ impl Sync {
         self.said.front().is_some_and(|said| asks.contains(said))
     }
 
+    pub(super) fn asks_alive(&self) -> bool {
+        self.said.front() == Some(&Said::Alive)
+    }
+
     /// The answer is kept until it is whole.
     fn keeps_answer(&self) -> bool {
         let is_kept = |said: &Said| {
@@ -131,6 +137,7 @@ impl Session {
         let expect = match said {
             Some(Said::Prepare(_)) => Expect::Prepare,
             Some(Said::Refusal(expect)) => expect,
+            Some(Said::Alive) => Expect::Single,
             Some(
                 Said::Warnings
                 | Said::Conditions
@@ -325,7 +332,7 @@ impl Session {
                 ) {
                     self.is_to_begin &= was != Some(Said::Begin);
                     self.synced(role, out);
-                } else if self.retired[role as usize] {
+                } else if was == Some(Said::Alive) || self.retired[role as usize] {
                     // Given up before the command is looked at again.
                     self.is_done = true;
                 }

@@ -27,6 +27,25 @@ pub fn kill_target(sql: &[u8], d: &Dialect) -> Option<Kill> {
     (c.tok() == Tok::End).then_some(Kill { query, id })
 }
 
+/// Whether a KILL is one of a statement and not of a connection; `None` if `sql` is no KILL.
+#[must_use]
+pub fn kills_query(sql: &[u8], d: &Dialect) -> Option<bool> {
+    let mut c = Cursor::new(sql, d);
+    if !c.eat_word("kill") {
+        return None;
+    }
+    let _how = c.eat_word("hard") || c.eat_word("soft");
+    Some(c.is_word("query"))
+}
+
+/// Whether the word RELEASE is somewhere in a text, be it within a literal that is executed.
+#[must_use]
+pub fn names_release(sql: &[u8]) -> bool {
+    const WORD: &[u8] = b"release";
+    sql.windows(WORD.len())
+        .any(|word| word.eq_ignore_ascii_case(WORD))
+}
+
 /// Whether a COMMIT or ROLLBACK ends the connection too: as its RELEASE or NO RELEASE says, or as it is `by_default`, which is what
 /// `completion_type` says.
 #[must_use]

@@ -73,7 +73,10 @@ pub use digest::{digest, normalise};
 pub use effect::{Effect, Kill, Scope, Source, TableName, Value};
 pub use effects::effects;
 pub use literal::{decode, push_name, push_string};
-pub use local::{asks_schema, explain_route_target, kill_target, releases_connection, uses_tables};
+pub use local::{
+    asks_schema, explain_route_target, kill_target, kills_query, names_release,
+    releases_connection, uses_tables,
+};
 pub use locks::{LockName, LockUse, lock_use};
 pub use reason::Reason;
 pub use same::gives_the_same;

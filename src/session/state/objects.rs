@@ -105,6 +105,11 @@ impl State {
         self.executed.take()
     }
 
+    /// The kind of the text that EXECUTE ran, as long as that was not taken.
+    pub(in crate::session) fn executed_kind(&self) -> Option<Kind> {
+        self.executed.map(|(kind, _)| kind)
+    }
+
     pub(in crate::session) fn has_executed(&self) -> bool {
         self.executed.is_some()
     }
@@ -221,7 +226,8 @@ impl State {
                     | Kind::ExplainRoute
                     | Kind::ShowLastRoute
             );
-        let keeps = traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION);
+        let keeps =
+            traits.intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION) || kind == Kind::Kill;
         if is_odd || keeps && text.len() > TEXT {
             return None;
         }
