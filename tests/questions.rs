@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{Atlas, Bed, Login, Node, Schema, Wire, config_for, unique_name};
+use common::{
+    Atlas, Bed, Kind, Login, Node, Param, Schema, Wire, assert_same, config_for, unique_name,
+};
 
 fn with_table(bed: &Bed) -> Schema {
     let schema = bed.schema();
@@ -108,23 +110,129 @@ fn the_answers_are_put_in_and_the_primary_gives_the_rest() {
     }
 }
 
-/// An execution's text stays as it is, so that it cannot have the answer put in: it is refused and never given the wrong one.
+/// What is prepared, what is said then, and how often it is executed.
+const EXECUTED: [(&str, &[&str]); 21] = [
+    ("SELECT FOUND_ROWS(), @x > 6 AS more", &[UNKNOWN, READ]),
+    ("SELECT ROW_COUNT()", &["SET @y = 1"]),
+    ("SELECT ROW_COUNT()", &["DO 1"]),
+    ("SELECT ROW_COUNT()", &["BEGIN", "COMMIT"]),
+    ("SELECT ROW_COUNT()", &["DELETE FROM t WHERE a > 7"]),
+    ("SELECT ROW_COUNT(), FOUND_ROWS()", &[READ]),
+    ("SELECT ROW_COUNT(), FOUND_ROWS()", &[READ, "SELECTED"]),
+    ("SELECT FOUND_ROWS()", &[CUT]),
+    ("SELECT IF(ROW_COUNT() = -1, FOUND_ROWS(), 0) AS n", &[READ]),
+    ("SET @n = ROW_COUNT()", &["UPDATE t SET a = 3 WHERE a = 3"]),
+    ("SET @n = FOUND_ROWS()", &[CUT]),
+    ("INSERT INTO seen VALUES (FOUND_ROWS())", &[READ]),
+    (
+        "INSERT INTO seen SELECT ROW_COUNT()",
+        &["INSERT INTO seen VALUES (1), (2)"],
+    ),
+    ("DO SLEEP(0 * FOUND_ROWS())", &[READ]),
+    (
+        "SELECT LAST_INSERT_ID(), ROW_COUNT()",
+        &["INSERT INTO seen VALUES (1), (2)"],
+    ),
+    ("SELECT FOUND_ROWS()", &[READ, "SET autocommit = 0"]),
+    ("SELECT FOUND_ROWS()", &[READ, "BEGIN"]),
+    (
+        "SELECT FOUND_ROWS()",
+        &[READ, "CREATE TEMPORARY TABLE tt(a INT)"],
+    ),
+    // These are prepared on MariaDB only.
+    ("SELECT @@warning_count, @@error_count", &[WARNED]),
+    ("SHOW WARNINGS", &[WARNED]),
+    ("SHOW COUNT(*) WARNINGS", &[WARNED]),
+];
+
+/// The same by executions: a text with the answers in it is prepared for them, wherever the connection that knew them is.
 #[test]
-fn executions_that_need_both_are_refused() {
+fn executions_are_answered_too() {
     for bed in Bed::both() {
-        let schema = with_table(&bed);
+        let (schema, twin) = (with_table(&bed), with_table(&bed));
+        for settings in [
+            "[pool]\nmin_idle = 0\nmax_connections = 1\nacquire_timeout = \"2s\"\n",
+            "",
+        ] {
+            let atlas = Atlas::start(config_for(&bed).append(settings));
+            let login = Login::app().schema(&schema);
+            let mut other = Wire::connect(atlas.address(), &login);
+            for is_taken in [true, false] {
+                for (asks, scene) in EXECUTED {
+                    let mut client = Wire::connect(atlas.address(), &login);
+                    let mut direct =
+                        Wire::connect(bed.address(Node::Primary), &Login::app().schema(&twin));
+                    // What a fresh session finds the server leaves to chance.
+                    for wire in [&mut client, &mut direct] {
+                        wire.ok("SELECT 1 /*master*/");
+                    }
+                    let (seen, wanted) = (client.try_prepare(asks), direct.try_prepare(asks));
+                    let (Ok(statement), Ok(there)) = (seen, wanted) else {
+                        assert!(bed.kind == Kind::MySql, "{asks}");
+                        continue;
+                    };
+                    let mut take = |sql: &str| {
+                        if is_taken {
+                            // Where the connection is held it has to wait in vain.
+                            other.query(sql);
+                        }
+                    };
+                    for sql in scene {
+                        take("SELECT 1");
+                        let (seen, wanted) = (client.query(sql), direct.query(sql));
+                        assert_eq!(seen.error(), wanted.error(), "{sql} before {asks}");
+                    }
+                    for n in 0..3 {
+                        take("SELECT 1");
+                        let what = format!("{asks}, {n}, behind {scene:?}, taken: {is_taken}");
+                        let wanted = direct.execute(&there, &[]);
+                        let seen = client.execute(&statement, &[]);
+                        assert_same(&what, &wanted, &seen, &[]);
+                        let set = "SELECT @n, @x, (SELECT SUM(n) FROM seen) /*master*/";
+                        if n == 2 {
+                            assert_eq!(
+                                client.query(set).rows(),
+                                direct.query(set).rows(),
+                                "{what}"
+                            );
+                        }
+                    }
+                    for wire in [&mut client, &mut direct] {
+                        wire.ok("ROLLBACK");
+                        wire.ok("SET autocommit = 1");
+                        wire.ok("DELETE FROM seen");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Types that came with an execution are those of the next, though another text was prepared for it.
+#[test]
+fn parameters_of_questions_keep_their_types() {
+    for bed in Bed::both() {
+        let (schema, twin) = (with_table(&bed), with_table(&bed));
         let atlas = Atlas::start(config_for(&bed));
         let mut client = Wire::connect(atlas.address(), &Login::app().schema(&schema));
-        let both = client.prepare("SELECT FOUND_ROWS(), @x");
-        let rows = client.prepare("SELECT FOUND_ROWS()");
-        client.ok(UNKNOWN);
-        client.ok(READ);
-        let refused = client.execute(&both, &[]);
-        let (code, _, text) = refused.error().expect("it cannot be answered");
-        assert_eq!(code, 1105, "{text}");
-        let known = client.execute(&rows, &[]);
-        known.assert_ok();
-        client.ok("SELECT 1 /*master*/");
-        assert_eq!(client.query("SELECT @x").cell(), "7");
+        let mut direct = Wire::connect(bed.address(Node::Primary), &Login::app().schema(&twin));
+        let mut said = [&mut client, &mut direct].map(|wire| {
+            wire.ok(READ);
+            let asks = wire.prepare("SELECT FOUND_ROWS() + ? AS n, @x > 6 AS more");
+            let mut rows = Vec::new();
+            for has_types in [true, false, false] {
+                wire.ok(UNKNOWN);
+                wire.ok(READ);
+                let params = [Param::from(40_i64)];
+                let payload = wire.execute_payload(asks.id, 0, &params, has_types);
+                let reply = wire.command(&payload);
+                reply.assert_ok();
+                rows.push(reply.binary_rows());
+            }
+            rows
+        });
+        let wanted = said[1].split_off(0);
+        assert_eq!(said[0], wanted);
+        assert_eq!(wanted.len(), 3);
     }
 }

@@ -45,6 +45,8 @@ pub(super) enum AreaStep {
     Text(Vec<u8>),
     /// It was answered.
     Done,
+    /// This is the answer to a text.
+    Shown(Vec<u8>),
     /// What it needs has been asked for.
     Waits,
     /// Nobody knows.
@@ -267,8 +269,8 @@ impl Session {
                 None if others => nothing(sql, question.as_ref()),
                 None => self.clean(cx, route.role, out),
                 Some(area) => {
-                    let step = shown(area, question.as_ref(), out);
-                    if matches!(step, AreaStep::Done) {
+                    let step = shown(area, question.as_ref());
+                    if matches!(step, AreaStep::Shown(_)) {
                         self.note_changed_nothing();
                     }
                     step
@@ -325,7 +327,7 @@ impl Session {
             AreaQuestion::Statement(items) => {
                 for (target, item) in items {
                     let value = match item {
-                        StatementItem::Number => Some(count.to_string()),
+                        StatementItem::Number => Some(format!("CAST({count} AS UNSIGNED)")),
                         StatementItem::RowCount => self.numbers.row_count.map(|n| n.to_string()),
                     };
                     let Some(value) = value else {
@@ -394,17 +396,13 @@ impl Session {
 }
 
 /// SHOW WARNINGS and its kin.
-fn shown(area: &Area, question: Option<&AreaQuestion<'_>>, out: &mut Outputs) -> AreaStep {
+fn shown(area: &Area, question: Option<&AreaQuestion<'_>>) -> AreaStep {
     match question {
         Some(AreaQuestion::Show {
             errors,
             from,
             limit,
-        }) => {
-            let reply = area.show(*errors, *from, *limit);
-            out.client(|buffer| buffer.extend_from_slice(&reply));
-            AreaStep::Done
-        }
+        }) => AreaStep::Shown(area.show(*errors, *from, *limit)),
         Some(AreaQuestion::Count { errors }) => {
             let name = if *errors { "error" } else { "warning" };
             counted(area.count(*errors), name)
@@ -415,7 +413,9 @@ fn shown(area: &Area, question: Option<&AreaQuestion<'_>>, out: &mut Outputs) ->
 
 fn counted(count: u16, name: &str) -> AreaStep {
     let column = format!("@@session.{name}_count");
-    AreaStep::Text(format!("SELECT IF(1,{count},{column}) AS `{column}`").into_bytes())
+    AreaStep::Text(
+        format!("SELECT IF(1,CAST({count} AS UNSIGNED),{column}) AS `{column}`").into_bytes(),
+    )
 }
 
 /// What shows nothing of what the connection has.

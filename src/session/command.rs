@@ -288,6 +288,11 @@ impl Session {
                 Some(answered.as_slice())
             }
             AreaStep::Waits => return Ok(0),
+            AreaStep::Shown(reply) => {
+                out.client(|buffer| buffer.extend_from_slice(&reply));
+                self.attempt = super::Attempt::default();
+                return Ok(front.total());
+            }
             AreaStep::Done => {
                 self.attempt = super::Attempt::default();
                 return Ok(front.total());

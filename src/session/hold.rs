@@ -43,9 +43,7 @@ impl Session {
         let serial = self.link(role).known().map(|known| known.serial);
         let is_here = |last: &super::Last| Some(last.serial) == serial && last.holds;
         // What it is prepared for now other shards are too: one prepared before may give its columns types of other parameters.
-        if self.statements.has_diagnostics()
-            || self.diary.is_leg && self.statements.awaits_execution()
-        {
+        if self.diary.is_leg && self.statements.awaits_execution() {
             return Hold::Held;
         }
         let warns = self.warned.as_ref().is_some_and(is_here);

@@ -15,6 +15,7 @@
 
 mod across;
 mod area;
+mod asked;
 mod bound;
 mod bring;
 mod causal;

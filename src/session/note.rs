@@ -178,6 +178,7 @@ impl Session {
                 if whole.is_some_and(|text| self.releases(&text.sql, dialect)) {
                     self.end_with_connection(out);
                 }
+                self.take_answers_out(id, out);
             }
             What::LongQuery(kind) => {
                 // Only its head was seen. More results than one tell of statements behind it.

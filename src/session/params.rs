@@ -215,6 +215,16 @@ fn date(bytes: &[u8]) -> Scalar {
         .map_or(Scalar::Unknown, |day| Scalar::Date(day, has_time))
 }
 
+/// The parameter types in a COM_STMT_BULK_EXECUTE, when it has them.
+pub(super) fn bulk_types(payload: &[u8], params: u16) -> Option<&[u8]> {
+    const SENDS_TYPES: u16 = 128;
+    let flags = u16::from_le_bytes(payload.get(5..7)?.try_into().ok()?);
+    let end = 7 + 2 * usize::from(params);
+    (flags & SENDS_TYPES != 0)
+        .then(|| payload.get(7..end))
+        .flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::asked::Asking;
 use super::bring::Readiness;
 use super::bring::write_command;
 use super::departure::{Departure, Front};
@@ -121,6 +122,7 @@ impl Session {
         let is_diagnostic = statement.wants_primary() == Some(sql::Reason::Diagnostics);
         let prepared = Prepared {
             text: whole.then(|| cx.texts.keep(sql, self.state.history())),
+            asks: None,
             logical,
             unsharded: self.meant(cx),
             own: None,
@@ -214,7 +216,7 @@ impl Session {
             return self.refuse_execution(front, id, &fault, out);
         }
         if statement.kind == Kind::Kill
-            && let Some(text) = statement.text.clone()
+            && let Some(text) = statement.own_text().cloned()
             && let Some(kill) = sql::kill_target(&text.sql, &dialect)
             && let Ok(id) = u32::try_from(kill.id)
             && super::local::is_client_id(id)
@@ -235,7 +237,7 @@ impl Session {
             return self.refuse_front(front, &Fault::MalformedCommand, out);
         }
         let mut route = if statement.is_diagnostic {
-            let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
+            let text = statement.own_text().map_or(&b""[..], |text| &text.sql);
             follow_unread(text, &dialect, (statement.kind, statement.traits), view)
         } else if statement.is_read
             && front.is_whole()
@@ -255,27 +257,29 @@ impl Session {
                 reason: Reason::Statement(sql::Reason::Write),
             }
         };
-        let text = statement.text.as_ref().map_or(&b""[..], |text| &text.sql);
+        let text = statement.own_text().map_or(&b""[..], |text| &text.sql);
         self.diary.begin(cx, text, &dialect);
         let (traits, kind) = (statement.traits, statement.kind);
         let is_hinted = statement.is_hinted || has_rule;
         self.attempt.settings = statement.settings;
         route = route::redirect(route, target);
-        let settled = self
-            .settle(cx, &mut route, kind, traits)
-            .and_then(|()| self.check_follows(route, kind, traits));
+        let settled = self.settle(cx, &mut route, kind, traits);
         if let Err(fault) = settled {
             return self.refuse_execution(front, id, &fault, out);
         }
-        let role = route.role;
         if !self.sees_writes(cx, route, is_hinted, out) {
             return 0;
         }
-        match self.ask_by_execution(cx, role, id, (kind, traits), out) {
-            Ok(true) => {}
-            Ok(false) => return 0,
+        match self.ask_by_execution(cx, &mut route, id, (kind, traits), out) {
+            Ok(Asking::Goes) => {}
+            Ok(Asking::Waits) => return 0,
+            Ok(Asking::Done) => {
+                self.attempt = super::Attempt::default();
+                return self.skip(&mut front);
+            }
             Err(fault) => return self.refuse_execution(front, id, &fault, out),
         }
+        let role = route.role;
         let with_id = looks_at_id(kind, traits);
         let may_retry = role == Role::Replica && route.reason == Reason::PlainRead;
         let pipes = (may_retry && front.is_whole()).then_some(&b""[..]);
@@ -291,7 +295,7 @@ impl Session {
             && self
                 .statements
                 .get_mut(id)
-                .and_then(|statement| statement.text.clone())
+                .and_then(|statement| statement.own_text().cloned())
                 .is_some_and(|text| self.keeps_area(&text.sql, kind, traits));
         let may_wait = self.may_wait_for_primary(cx, traits);
         let Some(server_id) = self.server_id(role, id) else {
@@ -301,7 +305,8 @@ impl Session {
         let Some(statement) = self.statements.get_mut(id) else {
             return 0;
         };
-        statement.cursor = wants_cursor && role == Role::Primary;
+        let takes_cursor = role == Role::Primary && statement.asks.is_none();
+        statement.cursor = wants_cursor && takes_cursor;
         // The types cannot be put into an execution of several packets, so it stays where they are known.
         statement.is_long |= !front.is_whole() && statement.params > 0;
         let mut insert_types = None;
@@ -341,7 +346,7 @@ impl Session {
         let departure = Departure {
             role,
             access: if is_read { Access::Read } else { Access::Write },
-            expect: Some(if wants_cursor && !is_read {
+            expect: Some(if wants_cursor && takes_cursor {
                 Expect::Cursor
             } else {
                 Expect::Response
@@ -360,10 +365,10 @@ impl Session {
         };
         patch_id(front.bytes, server_id);
         if wants_cursor
-            && role == Role::Replica
+            && !takes_cursor
             && let Some(flags) = front.bytes.get_mut(FLAGS)
         {
-            // Cursors are on the primary only. A server may answer with the rows instead, and this question has few.
+            // Cursors are on the primary only, and of the client's own text. A server may answer with the rows instead, and this question has few.
             *flags &= !CURSOR_FLAGS;
         }
         match insert_types {
@@ -449,7 +454,7 @@ impl Session {
         };
         let (kind, traits) = (statement.kind, statement.traits);
         if expect == Expect::Response
-            && let Some(types) = bulk_types(front.payload(), statement.params)
+            && let Some(types) = params::bulk_types(front.payload(), statement.params)
         {
             statement.note_types(types);
             if let Some((text, known)) = statement.text.as_ref().zip(link)
@@ -484,14 +489,4 @@ fn is_same(a: &Option<Arc<[u8]>>, b: &Option<Arc<[u8]>>) -> bool {
         (None, None) => true,
         _ => false,
     }
-}
-
-/// The parameter types in a COM_STMT_BULK_EXECUTE, when it has them.
-fn bulk_types(payload: &[u8], params: u16) -> Option<&[u8]> {
-    const SENDS_TYPES: u16 = 128;
-    let flags = u16::from_le_bytes(payload.get(5..7)?.try_into().ok()?);
-    let end = 7 + 2 * usize::from(params);
-    (flags & SENDS_TYPES != 0)
-        .then(|| payload.get(7..end))
-        .flatten()
 }

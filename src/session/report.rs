@@ -126,11 +126,6 @@ impl Session {
                 "closing the statement, its cursor or its long data",
             ),
             (
-                self.statements.has_diagnostics(),
-                "prepared-diagnostics",
-                "closing the prepared statement that asks about the one before it",
-            ),
-            (
                 !self.shares && matches!(self.phase, Phase::Command),
                 "sharing-session",
                 "the end of the session: its account has sharing = \"session\"",

@@ -81,7 +81,9 @@ impl Session {
         }
         // Of several statements in one text it is most likely the one before it there that is asked about.
         let asks = traits.contains(Traits::DIAGNOSTICS) && !traits.contains(Traits::MULTI);
-        if asks && self.last_asked(kind, traits).is_some_and(|last| last.lost) {
+        // Conditions of which only the connection knew; numbers may be known, and are looked for where the question is answered.
+        let shows = kind == Kind::Show || traits.contains(Traits::AREA);
+        if asks && shows && self.has_lost_conditions() {
             return Err(Fault::LostPrevious);
         }
         if self.insert_id == InsertId::Lost && traits.contains(Traits::LAST_INSERT_ID) {
@@ -112,6 +114,11 @@ impl Session {
             route.reason = Reason::NoReplica;
         }
         Ok(())
+    }
+
+    /// There were warnings or errors to be shown, and they are gone with their connection.
+    fn has_lost_conditions(&self) -> bool {
+        self.kept.is_none() && self.warned.is_some_and(|last| last.lost && last.holds)
     }
 
     /// The connection that a question about previous statements is about, as [`crate::route::View::asked`] has it.
@@ -178,12 +185,19 @@ impl Session {
                     return AreaStep::Waits;
                 }
                 asks = true;
-            } else if !asks && (others || self.last.is_none()) {
+            } else if let Some(place) = self
+                .counts_elsewhere(asked, sql)
+                .filter(|_| is_alone && !asks)
+            {
+                self.ask_before_leaving(place, out);
+                return AreaStep::Waits;
+            } else if !asks && (others || self.kept.is_some() || self.last.is_none()) {
                 // The rest is the connection's to say.
+                let knows = is_alone && (others || self.kept.is_some());
                 let counts = sql::Answers {
                     row_count: self.numbers.row_count.filter(|_| self.last.is_none()),
-                    warnings: others.then_some(0),
-                    errors: others.then_some(0),
+                    warnings: knows.then(|| self.count_conditions(false)),
+                    errors: knows.then(|| self.count_conditions(true)),
                     connection_id: self.told_id(traits),
                     ..sql::Answers::default()
                 };
@@ -200,64 +214,24 @@ impl Session {
         }
     }
 
-    /// Whether an execution that asks about the statement before may go, to this connection, where it is answered rightly.
-    ///
-    /// # Errors
-    /// Nobody can answer any more.
-    pub(super) fn ask_by_execution(
-        &mut self,
-        cx: &mut Cx<'_>,
-        role: Role,
-        id: u32,
-        (kind, traits): (Kind, Traits),
-        out: &mut Outputs,
-    ) -> Result<bool, Fault> {
-        if !traits.contains(Traits::DIAGNOSTICS) {
-            return Ok(true);
-        }
-        let is_here = self.follow_up(cx, role, kind, traits, out);
-        let clears = match (is_here, self.shows_others(role)) {
-            (true, false) => false,
-            (true, true) if kind == Kind::Show => true,
-            (true, true) if !self.asks_counts(id) => false,
-            _ => self.asks_nobody(id, kind).ok_or(Fault::LostPrevious)?,
-        };
-        Ok(!clears || self.ensure_no_warnings(cx, role, out))
+    /// How many warnings and errors are kept, or errors only.
+    fn count_conditions(&self, errors: bool) -> u16 {
+        self.kept.as_ref().map_or(0, |area| area.count(errors))
     }
 
-    /// The connection of the statement before was given back, so that it left nothing to be shown. Whether a connection without
-    /// warnings answers rightly (true), or any, because the text asks nothing after all; `None` when none does.
-    fn asks_nobody(&mut self, id: u32, kind: Kind) -> Option<bool> {
-        if kind == Kind::Show {
-            return self.kept.is_none().then_some(true);
-        }
-        let text = self.statements.get_mut(id)?.text.clone()?;
-        let is_closed_by = |answers| !sql::answered(&text.sql, &self.dialect(), &answers).is_open;
-        if is_closed_by(sql::Answers::default()) {
-            return Some(false);
-        }
-        let of_none = sql::Answers {
-            warnings: Some(0),
-            errors: Some(0),
-            // What takes them away counts as a statement that gave rows.
-            row_count: self.numbers.row_count.filter(|count| *count == -1),
-            ..sql::Answers::default()
-        };
-        let holds = self.kept.is_some() || self.warned.is_some_and(|last| last.holds);
-        (!holds && is_closed_by(of_none)).then_some(true)
-    }
-
-    /// Whether the text of a prepared statement asks how many conditions there are.
-    fn asks_counts(&mut self, id: u32) -> bool {
-        let Some(text) = self.statements.get_mut(id).and_then(|s| s.text.clone()) else {
-            return false;
-        };
+    /// The text asks how many conditions there are, and those that MariaDB would have kept are on the other connection than the one
+    /// that ran the last statement, and had none to add.
+    fn counts_elsewhere(&self, asked: Role, sql: &[u8]) -> Option<Role> {
+        let place = asked.other();
+        let is_there = |last: &Last| last.holds && !last.lost && last.role == place;
+        self.warned.filter(is_there)?;
         let counts = sql::Answers {
             warnings: Some(0),
             errors: Some(0),
             ..sql::Answers::default()
         };
-        sql::answered(&text.sql, &self.dialect(), &counts).count > 0
+        let asks = sql::answered(sql, &self.dialect(), &counts).count > 0;
+        (asks && self.link(place).is_ready()).then_some(place)
     }
 
     /// Whether the connection may show conditions that are not the session's, which has none.
@@ -293,13 +267,12 @@ impl Session {
         traits: Traits,
         out: &mut Outputs,
     ) -> bool {
-        if !self.shares && !self.has_moved && self.kept.is_none() {
+        let last = self.last_asked(kind, traits);
+        let is_lost = last.is_some_and(|last| last.lost);
+        if !self.shares && !self.has_moved && self.kept.is_none() && !is_lost {
             return true;
         }
-        let Some(last) = self
-            .last_asked(kind, traits)
-            .filter(|last| last.role == role)
-        else {
+        let Some(last) = last.filter(|last| last.role == role) else {
             return false;
         };
         match self.link(role) {
@@ -349,12 +322,13 @@ impl Session {
         } else {
             super::Numbers::default()
         };
+        let knows = previous && !self.has_lost_conditions();
         let answers = sql::Answers {
             row_count: numbers.row_count,
             found_rows: numbers.found_rows,
             // With more its connection would not have been given back.
-            warnings: previous.then(|| self.kept.as_ref().map_or(0, |area| area.count(false))),
-            errors: previous.then(|| self.kept.as_ref().map_or(0, |area| area.count(true))),
+            warnings: knows.then(|| self.count_conditions(false)),
+            errors: knows.then(|| self.count_conditions(true)),
             connection_id,
         };
         let done = sql::answered(sql, &self.dialect(), &answers);

@@ -12,6 +12,8 @@ use super::texts::Text;
 pub(super) struct Prepared {
     /// The text, from which it is prepared wherever it runs; `None` for one too long to be kept.
     pub(super) text: Option<Arc<Text>>,
+    /// The text has answers in it where this one, the client's, asks about the statement before.
+    pub(super) asks: Option<Arc<Text>>,
     /// It names sharded tables: what the client prepared. Its text is then that of the shard of the last execution.
     pub(super) logical: Option<Box<super::logical::Logical>>,
     /// The map of shards of the snapshot with this number has none of its tables, as it was prepared in this schema.
@@ -56,11 +58,16 @@ impl Prepared {
 
     /// What the client prepared; nothing where that was too long to be kept.
     pub(super) fn sent(&self) -> &[u8] {
-        match (&self.logical, &self.text) {
+        match (&self.logical, self.own_text()) {
             (Some(logical), _) => logical.sql(),
             (None, Some(text)) => &text.sql,
             (None, None) => b"",
         }
+    }
+
+    /// The text without answers in it.
+    pub(super) fn own_text(&self) -> Option<&Arc<Text>> {
+        self.asks.as_ref().or(self.text.as_ref())
     }
 }
 

@@ -82,6 +82,7 @@ impl Session {
         out: &mut Outputs,
     ) -> usize {
         let capabilities = self.capabilities;
+        self.take_answers_out(id, out);
         if let Some(statement) = self.statements.get_mut(id)
             && let Ok(parsed) = Execute::parse(front.payload(), statement.params, capabilities)
             && let Some(types) = parsed.types.and_then(|range| front.payload().get(range))
