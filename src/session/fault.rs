@@ -69,6 +69,10 @@ pub enum Fault {
         "Proxy Warning - the parameter types of this statement are not known on its server connection; send them with the execution"
     )]
     TypesUnknown,
+    /// An execution whose client has never told the types, as MariaDB says it of one that comes over the wire. It is not asked: some of
+    /// its versions read what is not there, and end.
+    #[error("Incorrect arguments to mysqld_stmt_execute")]
+    NeverTyped,
     /// No client with that id.
     #[error("Unknown thread id: {0}")]
     UnknownThread(u32),
@@ -209,6 +213,7 @@ impl Fault {
             Self::MalformedCommand => (1835, *b"HY000"),
             Self::ReplicationRefused => (1227, *b"42000"),
             Self::UnknownStatement { .. } => (1243, *b"HY000"),
+            Self::NeverTyped => (1210, *b"HY000"),
             Self::UnknownThread(_) => (1094, *b"HY000"),
             Self::NotOwner(_) => (1095, *b"HY000"),
             Self::Killed => (1927, *b"70100"),

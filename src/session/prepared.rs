@@ -236,6 +236,12 @@ impl Session {
             // Who does not know the statement's number yet cannot have sent its types before.
             return self.refuse_front(front, &Fault::MalformedCommand, out);
         }
+        if let Some(parsed) = parsed.as_ref().filter(|_| !has_types)
+            && statement.lacks_types(front.payload(), parsed)
+            && self.server == Server::MariaDb
+        {
+            return self.refuse_execution(front, id, &Fault::NeverTyped, out);
+        }
         let mut route = if statement.is_diagnostic {
             let text = statement.own_text().map_or(&b""[..], |text| &text.sql);
             follow_unread(text, &dialect, (statement.kind, statement.traits), view)

@@ -21,6 +21,24 @@ pub(super) const NEED_REPREPARE: u16 = 1615;
 const PREPARATIONS: u8 = 200;
 
 impl Prepared {
+    /// An execution without types has a value that is not NULL, and its client has never told the types.
+    pub(super) fn lacks_types(&self, payload: &[u8], parsed: &Execute) -> bool {
+        let Some(flag_at) = parsed.type_flag_at else {
+            return false;
+        };
+        let params = usize::from(self.params);
+        let nulls = flag_at
+            .checked_sub(params.div_ceil(8))
+            .and_then(|start| payload.get(start..flag_at))
+            .unwrap_or_default();
+        let is_null = |n: usize| {
+            nulls
+                .get(n / 8)
+                .is_some_and(|byte| byte >> (n % 8) & 1 == 1)
+        };
+        self.types.is_none() && !self.long_data && !(0..params).all(is_null)
+    }
+
     /// An execution that the server answers with [`NEED_REPREPARE`] may be said again. Not where what the client sent is gone:
     /// long data went with the statement that it was sent for, and of a text too long to be kept there is no second copy. Nor
     /// where something may have run: of a procedure the statements before, which is what a text EXECUTE may call too. Nor a
