@@ -44,9 +44,9 @@ apt_install_missing() {
   say "installing ${missing[*]}"
   local log=$ATLAS_CACHE/apt.log
   local get=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
-  # A fresh machine has no package lists, an old one has stale lists: try, update once, try again.
-  if as_root "${get[@]}" install --no-install-recommends "${missing[@]}" >"$log" 2>&1; then return 0; fi
-  as_root "${get[@]}" update >>"$log" 2>&1 || true
+  # A fresh machine has no package lists, or those of the day its image was made: with them come servers whose faults have been mended
+  # since, such as MariaDB 10.11.14, which an execution without types brings down. A mirror that does not answer may not be needed.
+  as_root "${get[@]}" update >"$log" 2>&1 || true
   as_root "${get[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
     tail -n 5 "$log" >&2
     die "cannot install ${missing[*]}; as root: apt-get install ${missing[*]}   (all of it: $log)"
