@@ -236,3 +236,49 @@ fn parameters_of_questions_keep_their_types() {
         assert_eq!(wanted.len(), 3);
     }
 }
+
+/// Queries after which FOUND_ROWS() is something else than the number of rows that were sent, and some after which it is not.
+const COUNTED: [&str; 8] = [
+    "SELECT a FROM t",
+    "SELECT a FROM t LIMIT 2",
+    "SELECT a FROM t LIMIT 1, 1",
+    "SELECT a FROM t LIMIT 1 OFFSET 1",
+    "SELECT a FROM t UNION SELECT a + 10 FROM t",
+    "SELECT a FROM t UNION SELECT a + 10 FROM t LIMIT 2",
+    "(SELECT a FROM t) UNION ALL (SELECT a FROM t) LIMIT 1",
+    "SELECT a FROM t WHERE a IN (SELECT n FROM seen) LIMIT 3",
+];
+
+/// Another client has the connections in between.
+#[test]
+fn found_rows_are_what_the_server_found() {
+    for bed in Bed::both() {
+        let schema = with_table(&bed);
+        let atlas = Atlas::start(
+            config_for(&bed)
+                .append("[pool]\nmin_idle = 0\nmax_connections = 1\nacquire_timeout = \"10s\"\n"),
+        );
+        let login = Login::app().schema(&schema);
+        let mut other = Wire::connect(atlas.address(), &login);
+        for sql in COUNTED {
+            for is_prepared in [true, false] {
+                let mut client = Wire::connect(atlas.address(), &login);
+                let mut direct = Wire::connect(bed.address(Node::Primary), &login);
+                for wire in [&mut client, &mut direct] {
+                    if is_prepared {
+                        let statement = wire.prepare(sql);
+                        assert_eq!(wire.execute(&statement, &[]).error(), None, "{sql}");
+                    } else {
+                        wire.ok(sql);
+                    }
+                }
+                other.ok("SELECT a FROM t");
+                other.ok("/*master*/ SELECT a FROM t");
+                let seen = client.query("SELECT FOUND_ROWS()").rows();
+                let wanted = direct.query("SELECT FOUND_ROWS()").rows();
+                let how = (bed.kind, is_prepared);
+                assert_eq!(seen, wanted, "{sql} {how:?}");
+            }
+        }
+    }
+}

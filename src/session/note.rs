@@ -270,9 +270,11 @@ impl Session {
                 }
                 if !shows && outcome.rows {
                     // Of a text with several statements it is not known which of them counted its rows otherwise.
-                    let is_counted = kind != Kind::Execute
-                        && !traits
-                            .intersects(Traits::CALC_FOUND_ROWS | Traits::MULTI | Traits::CALL);
+                    let otherwise = Traits::CALC_FOUND_ROWS
+                        | Traits::COUNTS_OTHERWISE
+                        | Traits::MULTI
+                        | Traits::CALL;
+                    let is_counted = kind != Kind::Execute && !traits.intersects(otherwise);
                     self.numbers.found_rows = is_counted.then_some(outcome.row_count);
                     self.last_rows = Some(super::Last {
                         holds: !is_counted,

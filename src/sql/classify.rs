@@ -3,6 +3,7 @@
 //! Two machines are fed: `Head` finds the kind from the first words, and the one here watches for
 //! words, calls and variables that tie a statement to the primary, wherever they stand.
 
+use super::counts::Counts;
 use super::cursor::unquoted;
 use super::function::{self, Class};
 use super::head::Head;
@@ -127,6 +128,7 @@ struct Machine<'a, 'd> {
     place: Place,
     /// Behind INTO, in a list of variables.
     in_into: bool,
+    counts: Counts,
 }
 
 impl<'a, 'd> Machine<'a, 'd> {
@@ -144,6 +146,7 @@ impl<'a, 'd> Machine<'a, 'd> {
             may_be_write: false,
             place: Place::Ordinary,
             in_into: false,
+            counts: Counts::default(),
         }
     }
 
@@ -183,6 +186,9 @@ impl<'a, 'd> Machine<'a, 'd> {
                     self.add(Traits::USER_VAR_WRITE | Traits::EFFECTS)
                 }
                 _ => {}
+            }
+            if seen.kw == Kw::Name {
+                self.counts.token(t.tok);
             }
             if !self.head.is_done() {
                 self.feed_head(t, seen.kw);
@@ -277,6 +283,7 @@ impl<'a, 'd> Machine<'a, 'd> {
         }
         let (before, prev) = (self.before.1, self.prev.kw);
         self.in_into = false;
+        self.counts.keyword(kw);
         match kw {
             Kw::Update if prev == Kw::For => self.add(Traits::LOCKING),
             Kw::Share if prev == Kw::For || prev == Kw::In && before == Kw::Lock => {
@@ -455,6 +462,9 @@ impl<'a, 'd> Machine<'a, 'd> {
     fn end_statement(&mut self) {
         self.head.end(&mut self.traits);
         let kind = self.head.kind;
+        if std::mem::take(&mut self.counts).differ() && kind == Kind::Read {
+            self.add(Traits::COUNTS_OTHERWISE);
+        }
         if kind != Kind::Empty {
             self.kind = Some(match self.kind {
                 None => kind,

@@ -103,6 +103,9 @@ keywords! {
     SequenceColumn: "nextval" "currval";
     CalcFoundRows: "sql_calc_found_rows";
     Recursive: "recursive";
+    Limit: "limit";
+    Offset: "offset";
+    Union: "union" "except" "intersect";
     // System variables.
     LastIdVariable: "identity";
     DiagnosticsVariable: "warning_count" "error_count";

@@ -17,6 +17,7 @@
 //! | `word`, `keyword`, `function` | the known words, found through one table |
 //! | `head`, `block` | the kind by the first words; where a statement with a body ends |
 //! | `classify` | kind and traits in one pass; `schema`: the servers' own tables |
+//! | `counts` | whether FOUND_ROWS() gives another number than that of the rows |
 //! | `plain` | the same for the plainest statements, which are the most |
 //! | `statement`, `traits`, `reason` | the answer, and the rule that reads it |
 //! | `hint` | routing comments |
@@ -35,6 +36,7 @@ mod area;
 mod bare;
 mod block;
 mod classify;
+mod counts;
 mod cursor;
 mod dialect;
 mod digest;

@@ -36,7 +36,7 @@ pub(super) fn plain_kind(sql: &[u8], d: &Dialect) -> Option<Kind> {
                 let end = word_end(sql, at + 1);
                 let len = end - at;
                 let may_tell = TELLING.get(len).is_some_and(|set| set >> (b & 31) & 1 != 0);
-                if may_tell && tells(sql.get(at..end)?, kind) {
+                if may_tell && tells(sql.get(at..)?, len, kind) {
                     return None;
                 }
                 at = end;
@@ -124,15 +124,20 @@ const UPDATE: u64 = six_letters(*b"update  ");
 const DELETE: u64 = six_letters(*b"delete  ");
 
 /// The words that mean something wherever they stand.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 14] = [
     "for",
     "into",
     "with",
+    "limit",
     "share",
-    "update",
+    "union",
     "delete",
+    "except",
     "insert",
+    "offset",
+    "update",
     "replace",
+    "intersect",
     "sql_calc_found_rows",
 ];
 
@@ -148,16 +153,33 @@ static TELLING: [u32; 20] = {
     table
 };
 
-/// Whether a word means something in a statement of this kind. What writes is no news in a write, and its INTO names a table.
+/// Whether the word of this length at the front means something in a statement of this kind. What writes is no news in a write, and
+/// its INTO names a table; how many rows a query in it counts does not matter.
 #[cold]
-fn tells(word: &[u8], kind: Kind) -> bool {
+fn tells(text: &[u8], len: usize, kind: Kind) -> bool {
+    let (word, rest) = text.split_at(len.min(text.len()));
     let is = |known: &str| word.eq_ignore_ascii_case(known.as_bytes());
     match kind {
         Kind::Write => ["for", "with", "share", "sql_calc_found_rows"]
             .into_iter()
             .any(is),
+        _ if is("limit") => !has_one_number(rest),
         _ => WORDS.into_iter().any(is),
     }
+}
+
+/// Whether what stands behind LIMIT is one number, or the sign of one parameter.
+fn has_one_number(rest: &[u8]) -> bool {
+    let rest = rest.trim_ascii_start();
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let len = match rest.first() {
+        Some(b'?') => 1,
+        _ => digits,
+    };
+    let behind = rest.get(len..).unwrap_or_default();
+    let next = behind.iter().find(|b| !is_blank(**b));
+    let is_apart = behind.first().is_none_or(|b| is_blank(*b) || *b == b')');
+    len > 0 && is_apart && next.is_none_or(|b| b.is_ascii_alphabetic() || *b == b')')
 }
 
 #[inline]

@@ -67,6 +67,9 @@ impl Traits {
     /// GET DIAGNOSTICS, which is among the diagnostics: it leaves everything that it is asked about as it is.
     pub const AREA: Self = Self(1 << 24);
 
+    /// FOUND_ROWS() behind it may give another number than that of the rows of its answer.
+    pub const COUNTS_OTHERWISE: Self = Self(1 << 25);
+
     /// True if every member of `other` is in `self`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -97,7 +100,7 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
-    const NAMES: [(Self, &'static str); 25] = [
+    const NAMES: [(Self, &'static str); 26] = [
         (Self::LOCKING, "locking"),
         (Self::INTO, "into"),
         (Self::LAST_INSERT_ID, "last-insert-id"),
@@ -123,6 +126,7 @@ impl Traits {
         (Self::FOUND_ROWS, "found-rows"),
         (Self::FOR_ITSELF, "for-itself"),
         (Self::AREA, "area"),
+        (Self::COUNTS_OTHERWISE, "counts-otherwise"),
     ];
 }
 

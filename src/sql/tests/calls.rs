@@ -231,3 +231,31 @@ fn b085_and_kin_calc_found_rows_stays_a_read() {
         ],
     );
 }
+
+#[test]
+fn found_rows_may_be_another_number() {
+    for d in BOTH {
+        for (sql, wanted) in [
+            ("SELECT a FROM t", false),
+            ("SELECT a FROM t LIMIT 5", false),
+            ("SELECT a FROM t LIMIT 5 ", false),
+            ("SELECT a FROM (SELECT b FROM u LIMIT ?) x", false),
+            ("SELECT a FROM t UNION SELECT 1", false),
+            ("SELECT a FROM t LIMIT 5, 10", true),
+            ("SELECT a FROM t LIMIT ?,?", true),
+            ("SELECT a FROM t LIMIT /* 1 */ 5 /* 2 */ , 10", true),
+            ("SELECT a FROM t LIMIT 10 OFFSET 5", true),
+            ("SELECT a FROM t OFFSET 5 ROWS FETCH NEXT 1 ROW ONLY", true),
+            ("SELECT a FROM t UNION SELECT 1 LIMIT 1", true),
+            ("(SELECT 1) EXCEPT (SELECT 2) LIMIT 1", true),
+            ("INSERT INTO t VALUES (1, 2)", false),
+            (
+                "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = 1",
+                false,
+            ),
+        ] {
+            let traits = classify(sql.as_bytes(), &d).traits;
+            assert_eq!(traits.contains(Traits::COUNTS_OTHERWISE), wanted, "{sql}");
+        }
+    }
+}

@@ -64,6 +64,10 @@ fn whatever_may_mean_more_is_left_to_the_full_look() {
             "SELECT a FROM t LOCK IN SHARE MODE",
             "SELECT a INTO OUTFILE 'x' FROM t",
             "SELECT SQL_CALC_FOUND_ROWS a FROM t",
+            "SELECT a FROM t LIMIT 1, 2",
+            "SELECT a FROM t LIMIT ?,?",
+            "SELECT a FROM t LIMIT 2 OFFSET 1",
+            "SELECT a FROM t UNION SELECT 1",
             "SELECT f(a) FROM t",
             "SELECT s.now() FROM t",
             "SELECT `now`() FROM t",
@@ -105,7 +109,7 @@ fn whatever_may_mean_more_is_left_to_the_full_look() {
 const PIECES: &str = "a b id t x1 1a 12 1.5 1. .5 1e5 0x1f ` `a` `a``b` 'x' 'y 'a\\'b' \" . .. , ( ) (( = <> < > * + - -- / /* */ % & | ! ~ ^ ? ; : := \
     @ @a @@x # $ $$ a$b information_schema performance_schema nextval currval now max count sleep last_insert_id found_rows \
     get_lock rand ff f user values select insert update delete replace into for with share lock in mode as from where and or \
-    not between by order group limit value next of case when then end table procedure analyse json_table sql_calc_found_rows \
+    not between by order group limit value next of case when then end table procedure analyse json_table sql_calc_found_rows offset except intersect \
     sql_calc_bound_rows row distinct all union on duplicate key set exists interval day \\N \u{e9} {d } [ ]";
 
 proptest! {
