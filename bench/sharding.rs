@@ -25,6 +25,8 @@ fn sharding(c: &mut Criterion) {
     let placement = Arc::new(Placement::new(&config, &[0, 1]).expect("tables"));
     let asked = |text: &'static str| Asked {
         is_listed: false,
+        is_lax: false,
+        columns: None,
         text: text.as_bytes(),
         d: &DIALECT,
         home: 0,

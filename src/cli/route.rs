@@ -6,7 +6,7 @@ use super::RouteArguments;
 use crate::config::{Config, GroupConfig, NoReplica, ReadFrom, RuleTarget, UserConfig};
 use crate::route::{self, Room, Rules, Sent, Verdict, View};
 use crate::session::{Pins, Role};
-use crate::shard::{Asked, Numbers, Placement, Plan};
+use crate::shard::{Asked, Placement, Plan};
 use crate::sql::{self, Dialect, Kind, Server, Statement, Traits};
 
 /// The session that the statements are thought to come from.
@@ -137,14 +137,10 @@ impl<'a> Session<'a> {
             return None;
         }
         let d = Dialect::new(Server::MariaDb, 0);
+        let home = self.user.map_or(0, |user| user.group);
         let asked = Asked {
             is_listed,
-            text: sql,
-            d: &d,
-            home: self.user.map_or(0, |user| user.group),
-            here: self.user.map_or(0, |user| user.group),
-            params: &[],
-            numbers: Numbers::None,
+            ..Asked::of(sql, &d, home)
         };
         self.placement.as_ref()?.plan_text(asked, self.schema)
     }

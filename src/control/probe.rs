@@ -452,7 +452,7 @@ impl Prober {
     /// Publishes what was learnt of the server itself, and keeps the connection for the next check.
     fn keep(&mut self, connection: Connection, findings: &Findings) {
         let mut facts = connection.facts.clone();
-        facts.ansi_quotes = findings.ansi_quotes;
+        (facts.ansi_quotes, facts.is_strict) = (findings.ansi_quotes, findings.is_strict);
         facts.init_connect = findings.init_connect;
         if let Some(timeout) = findings.wait_timeout {
             self.live.hosts.get(self.host).set_wait_timeout(timeout);

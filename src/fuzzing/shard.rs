@@ -48,6 +48,8 @@ pub fn shard_statement(data: &[u8]) {
     for params in [&[][..], &[Scalar::Int(3), Scalar::Null, Scalar::Float(0.5)]] {
         let asked = Asked {
             is_listed: false,
+            is_lax: false,
+            columns: None,
             text,
             d: &d,
             home: 0,

@@ -26,6 +26,8 @@ pub struct ServerFacts {
     pub plugin: Vec<u8>,
     /// Whether its default sql_mode makes `"` an identifier quote; `None` until it was asked.
     pub ansi_quotes: Option<bool>,
+    /// Whether its default sql_mode refuses values that a column cannot hold; `None` until it was asked.
+    pub is_strict: Option<bool>,
     /// It says something of its own to each new connection (the global `init_connect`), which a reset does not repeat.
     pub init_connect: bool,
 }
@@ -41,6 +43,7 @@ impl ServerFacts {
             status: greeting.status,
             plugin: greeting.plugin.to_vec(),
             ansi_quotes: None,
+            is_strict: None,
             init_connect: false,
         }
     }
@@ -125,6 +128,7 @@ impl Default for Offer {
                 status: Status::AUTOCOMMIT,
                 plugin: Vec::new(),
                 ansi_quotes: None,
+                is_strict: None,
                 init_connect: false,
             },
         }
@@ -151,6 +155,9 @@ impl Offer {
                         shared | family.intersection(Capabilities::LONG_PASSWORD);
                     if offer.facts.ansi_quotes != facts.ansi_quotes {
                         offer.facts.ansi_quotes = None;
+                    }
+                    if offer.facts.is_strict != facts.is_strict {
+                        offer.facts.is_strict = None;
                     }
                 }
             }
@@ -480,5 +487,14 @@ mod tests {
             ))
         );
         assert_eq!(Offer::of([].into_iter()), None);
+        // What is so of some servers only is not known.
+        let strict = ServerFacts {
+            is_strict: Some(true),
+            ..facts("8.0.36", Capabilities::default())
+        };
+        for (other, wanted) in [(&strict, Some(true)), (&mysql, None)] {
+            let offer = Offer::of([&strict, other].into_iter());
+            assert_eq!(offer.and_then(|offer| offer.facts.is_strict), wanted);
+        }
     }
 }

@@ -212,7 +212,7 @@ impl Session {
         if self.shares {
             self.attempt.settings = Settings::of(sql, statement.kind, statement.traits);
         }
-        let may_name = cx.snapshot.placement.is_some() && self.may_name(cx, sql);
+        let may_name = cx.snapshot.placement.is_some() && self.may_name(cx, sql, statement.kind);
         if let Some(route) = self.plain_route(cx, &statement, may_name) {
             debug_assert!(
                 self.is_ordinary(cx, sql, &statement, route),

@@ -58,6 +58,8 @@ impl Logical {
             return;
         };
         let asked = Asked {
+            is_lax: false,
+            columns: None,
             is_listed: false,
             text: &self.sql,
             d: &self.dialect,

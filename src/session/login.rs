@@ -341,7 +341,8 @@ impl Session {
             || login.collation.is_some()
             || !Charset::may_be_spoken(self.identity.charset);
         let charset = Charset::from_collation_id(self.identity.charset);
-        self.state = state::State::new(schema, charset, cx.offer.facts.ansi_quotes);
+        let facts = &cx.offer.facts;
+        self.state = state::State::new(schema, charset, facts.ansi_quotes, facts.is_strict);
         if let Some(id) = login.collation {
             self.state.set_collation(id);
         }

@@ -211,6 +211,10 @@ fn date(bytes: &[u8]) -> Scalar {
     };
     let year = u16::from_le_bytes([*y1, *y2]);
     let has_time = time.iter().any(|part| *part != 0);
+    // Where no fraction is kept it is rounded, perhaps into the next day.
+    if time.starts_with(&[23, 59, 59]) && time.iter().skip(3).any(|part| *part != 0) {
+        return Scalar::Unknown;
+    }
     day_of(year.into(), (*month).into(), (*day).into())
         .map_or(Scalar::Unknown, |day| Scalar::Date(day, has_time))
 }
@@ -299,6 +303,12 @@ mod tests {
                 0,
                 b"\x0b\xe8\x07\x01\x05\0\0\0\x01\0\0\0",
                 Scalar::Date(day, true),
+            ),
+            (
+                12,
+                0,
+                b"\x0b\xe8\x07\x01\x05\x17\x3b\x3b\x01\0\0\0",
+                Scalar::Unknown,
             ),
             (10, 0, b"\0", Scalar::Unknown),
             (11, 0, b"\x08\0\0\0\0\0\x01\x01\x01", Scalar::Unknown),

@@ -79,13 +79,6 @@ pub(super) fn is_off(text: &[u8]) -> bool {
 
 /// What a value for sql_mode says of ANSI_QUOTES; `None` where only the server can tell.
 pub(super) fn mode_has_ansi_quotes(text: &[u8], default: Option<bool>) -> Option<bool> {
-    let word = literal_word(text)?;
-    if word.eq_ignore_ascii_case(b"default") && !text.starts_with(b"'") {
-        return default;
-    }
-    if word.iter().all(u8::is_ascii_digit) && !word.is_empty() {
-        return None;
-    }
     // Modes that contain ANSI_QUOTES; all but ANSI are MariaDB's.
     const WITH: [&[u8]; 7] = [
         b"ansi",
@@ -96,8 +89,25 @@ pub(super) fn mode_has_ansi_quotes(text: &[u8], default: Option<bool>) -> Option
         b"oracle",
         b"postgresql",
     ];
+    mode_has(&WITH, text, default)
+}
+
+/// What it says of whether values are refused that a column cannot hold.
+pub(super) fn mode_is_strict(text: &[u8], default: Option<bool>) -> Option<bool> {
+    const WITH: [&[u8]; 3] = [b"strict_trans_tables", b"strict_all_tables", b"traditional"];
+    mode_has(&WITH, text, default)
+}
+
+fn mode_has(with: &[&[u8]], text: &[u8], default: Option<bool>) -> Option<bool> {
+    let word = literal_word(text)?;
+    if word.eq_ignore_ascii_case(b"default") && !text.starts_with(b"'") {
+        return default;
+    }
+    if word.iter().all(u8::is_ascii_digit) && !word.is_empty() {
+        return None;
+    }
     Some(word.split(|b| *b == b',').any(|m| {
         let mode = m.trim_ascii().to_ascii_lowercase();
-        WITH.contains(&mode.as_slice())
+        with.contains(&mode.as_slice())
     }))
 }

@@ -7,6 +7,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use super::hold::Hold;
+use super::sharded_stmt::may_prepare;
 use super::{Cx, Fault, Link, Output, Outputs, Parting, Role, Session};
 use crate::route::Pins;
 use crate::shard::{Asked, Leg, Lookout, Numbers, Placement, Plan, Refused};
@@ -35,7 +36,7 @@ impl Session {
         is_listed: bool,
     ) -> Option<Plan> {
         let placement = cx.snapshot.placement.as_ref()?;
-        if !placement.words().occur_in(sql) {
+        if !placement.words().occur_in(sql) && !may_prepare(statement.kind) {
             return None;
         }
         let d = self.dialect();
@@ -50,15 +51,12 @@ impl Session {
         }
     }
 
-    /// Whether a text is to be looked at for names of sharded tables: its bytes tell.
+    /// Whether a text is to be looked at for names of sharded tables: its bytes tell, or it may have a server prepare another.
     #[inline(never)]
-    pub(super) fn may_name(&self, cx: &Cx<'_>, sql: &[u8]) -> bool {
-        let words = cx
-            .snapshot
-            .placement
-            .as_ref()
-            .map(|placement| placement.words());
-        !self.diary.is_leg && words.is_some_and(|words| words.occur_in(sql))
+    pub(super) fn may_name(&self, cx: &Cx<'_>, sql: &[u8], kind: Kind) -> bool {
+        let placement = cx.snapshot.placement.as_ref();
+        let is_named = |of: &Arc<Placement>| of.words().occur_in(sql) || may_prepare(kind);
+        !self.diary.is_leg && placement.is_some_and(is_named)
     }
 
     /// The same for a text that is to be run and may name one: what comes again is not parsed again.
@@ -82,6 +80,8 @@ impl Session {
     fn asked<'a>(&self, cx: &Cx<'_>, text: &'a [u8], d: &'a Dialect, is_listed: bool) -> Asked<'a> {
         Asked {
             is_listed,
+            is_lax: self.state.is_strict() != Some(true),
+            columns: None,
             text,
             d,
             home: self.account(cx.snapshot).group,
@@ -113,6 +113,13 @@ impl Session {
         else {
             return Ok(None);
         };
+        if may_prepare(kind) {
+            let schema = self.state.schema();
+            let schema = schema.filter(|_| !self.state.is_schema_unknown());
+            if placement.may_be_prepared(&sql::prepared_texts(sql, d), d, schema) {
+                return Err(Fault::Sharded(Refused::PREPARE));
+            }
+        }
         if !placement.words().occur_in(sql) {
             return Ok(None);
         }

@@ -78,6 +78,8 @@ impl Session {
         };
         let asked = Asked {
             is_listed: false,
+            is_lax: false,
+            columns: None,
             text: sql,
             d: &dialect,
             home: self.account(cx.snapshot).group,
@@ -167,7 +169,12 @@ impl Session {
             Some(range) => payload.get(range.clone()),
             None => statement.types.as_deref(),
         });
-        let key = execute.as_ref().zip(kinds).zip(logical.point.as_ref());
+        let key = execute.as_ref().zip(kinds).zip(
+            logical
+                .point
+                .as_ref()
+                .filter(|point| !point.is_stored() || self.state.is_strict() == Some(true)),
+        );
         let key = key.and_then(|((execute, kinds), point)| {
             params::value_of(payload, execute, kinds, has_names, point.param())
         });
@@ -180,8 +187,13 @@ impl Session {
             .zip(kinds)
             .and_then(|(execute, kinds)| params::values(payload, execute, kinds, has_names));
         let bound: Vec<Scalar> = bound.unwrap_or_default();
+        if logical.shape.rows.is_some() {
+            cx.texts.columns.expire(cx.now);
+        }
         let asked = Asked {
             is_listed,
+            is_lax: self.state.is_strict() != Some(true),
+            columns: Some(&cx.texts.columns),
             text: &logical.sql,
             d: &logical.dialect,
             home,
@@ -193,7 +205,6 @@ impl Session {
         let with_columns;
         let mut shape = &logical.shape;
         if shape.is_unlisted() {
-            cx.texts.columns.expire(cx.now);
             let schema = logical.schema.as_deref();
             with_columns = placement
                 .read_with(&logical.sql, &logical.dialect, schema, &cx.texts.columns)
@@ -446,4 +457,9 @@ fn whole_execution(payload: &[u8], parsed: &Execute, types: Option<&[u8]>) -> Op
     whole.get_mut(ID)?.copy_from_slice(&1_u32.to_le_bytes());
     *whole.get_mut(FLAGS)? &= Execute::PARAMETER_COUNT_AVAILABLE;
     Some(whole)
+}
+
+/// Whether a text of the kind may have a server prepare or execute another, which is not seen as one.
+pub(super) fn may_prepare(kind: Kind) -> bool {
+    matches!(kind, Kind::Prepare | Kind::Execute | Kind::Batch)
 }

@@ -18,9 +18,7 @@ use std::time::Duration;
 
 use super::history::{Entry, History, MadeFrom};
 use super::locks::{LockAnswer, UserLocks};
-use super::replay::{
-    Replay, is_off, is_reading, literal_word, mode_has_ansi_quotes, neutral, seconds,
-};
+use super::replay::{Replay, is_off, is_reading, literal_word, neutral, seconds};
 use crate::route::Pins;
 use crate::sql::{Charset, Effect, Kind, LockUse, Scope, Server, Traits, Value};
 
@@ -49,6 +47,9 @@ pub(super) struct State {
     /// `None` when only the server knows.
     ansi_quotes: Option<bool>,
     default_ansi_quotes: Option<bool>,
+    /// Values are refused that a column cannot hold; `None` when only the server knows.
+    is_strict: Option<bool>,
+    default_is_strict: Option<bool>,
     /// The client may be in another schema than it seems.
     schema_unknown: bool,
     /// LAST_INSERT_ID() was set, of which the session is to be told.
@@ -72,6 +73,7 @@ impl State {
         schema: Option<Vec<u8>>,
         charset: Charset,
         ansi_quotes: Option<bool>,
+        is_strict: Option<bool>,
     ) -> Self {
         Self {
             history: Arc::new(History::after_login(schema.as_deref())),
@@ -79,6 +81,8 @@ impl State {
             charset,
             ansi_quotes,
             default_ansi_quotes: ansi_quotes,
+            is_strict,
+            default_is_strict: is_strict,
             ..Self::default()
         }
     }
@@ -88,7 +92,8 @@ impl State {
     pub(super) fn reset(&mut self, charset: Charset, server: Server) {
         let schema = self.schema.take();
         let schema_unknown = self.schema_unknown;
-        *self = Self::new(schema, charset, self.default_ansi_quotes);
+        let (quotes, is_strict) = (self.default_ansi_quotes, self.default_is_strict);
+        *self = Self::new(schema, charset, quotes, is_strict);
         if schema_unknown {
             // Until it is said again.
             self.set_opaque();
@@ -341,9 +346,7 @@ impl State {
             b"insert_id" => return self.pins.set(Pins::INSERT_ID),
             // Counted here: the connection serves others meanwhile.
             b"wait_timeout" => self.idle_limit = seconds(value.text),
-            b"sql_mode" => {
-                self.ansi_quotes = mode_has_ansi_quotes(value.text, self.default_ansi_quotes)
-            }
+            b"sql_mode" => self.note_mode(value.text),
             // What it collects stays with the connection, and would tell of others there.
             b"profiling" => self.pins.set(Pins::OPAQUE),
             // RAND() goes on from there, on this connection.

@@ -79,7 +79,7 @@ impl Session {
         let rows = rows_of(answer, capabilities).into_iter();
         let rows = rows.filter_map(|row| {
             let mut values = TextRow::new(row).map(|value| value.ok().flatten());
-            Some((values.next()??, values.last()??))
+            Some((values.next()??, values.next()??, values.last()??))
         });
         let is_known = table.is_some_and(|table| cx.texts.columns.note(table, rows, cx.now));
         if !is_known {

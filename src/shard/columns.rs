@@ -14,34 +14,47 @@ use super::map::Table;
 /// So long they are believed.
 const LIFETIME: Duration = Duration::from_secs(1);
 
-/// The names of a table's columns, in order, without those that an INSERT does not give values to unless it names them.
+/// The columns of a table, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TableColumns(Vec<Vec<u8>>);
+pub struct TableColumns {
+    /// The names of those that an INSERT gives values to even if it does not name them.
+    names: Vec<Vec<u8>>,
+    /// The types of all, by name.
+    types: Vec<(Vec<u8>, Vec<u8>)>,
+}
 
 impl TableColumns {
     /// The column of this name.
     #[must_use]
     pub fn place_of(&self, name: &str) -> Option<usize> {
         let is_it = |column: &Vec<u8>| column.eq_ignore_ascii_case(name.as_bytes());
-        self.0.iter().position(is_it)
+        self.names.iter().position(is_it)
     }
 
     /// Their names.
     #[must_use]
     pub fn names(&self) -> &[Vec<u8>] {
-        &self.0
+        &self.names
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.names.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.names.is_empty()
+    }
+
+    /// The type of the column of this name, as SHOW COLUMNS has it; nothing for one that is not there.
+    #[must_use]
+    pub fn type_of(&self, name: &str) -> Option<&[u8]> {
+        let mut types = self.types.iter();
+        let found = types.find(|(column, _)| column.eq_ignore_ascii_case(name.as_bytes()));
+        found.map(|(_, of)| of.as_slice())
     }
 }
 
@@ -60,11 +73,11 @@ impl Columns {
         self.known.get(&key).map(|(columns, _)| columns)
     }
 
-    /// Takes rows of SHOW COLUMNS in: name and last column of each. False when they tell of no column.
+    /// Takes rows of SHOW COLUMNS in: name, type and last column of each. False when they tell of no column.
     pub fn note<'r>(
         &mut self,
         table: &Table,
-        rows: impl Iterator<Item = (&'r [u8], &'r [u8])>,
+        rows: impl Iterator<Item = (&'r [u8], &'r [u8], &'r [u8])>,
         now: Duration,
     ) -> bool {
         let is_hidden = |extra: &[u8]| {
@@ -73,8 +86,13 @@ impl Columns {
                 .windows(word.len())
                 .any(|w| w.eq_ignore_ascii_case(word))
         };
-        let seen = rows.filter(|(_, extra)| !is_hidden(extra));
-        let columns = TableColumns(seen.map(|(name, _)| name.to_vec()).collect());
+        let mut columns = TableColumns::default();
+        for (name, of, extra) in rows {
+            columns.types.push((name.to_vec(), of.to_vec()));
+            if !is_hidden(extra) {
+                columns.names.push(name.to_vec());
+            }
+        }
         if columns.is_empty() {
             return false;
         }

@@ -80,7 +80,7 @@ impl Comparison {
     /// The same among other values that are no whole numbers: a server may take all for doubles then.
     pub(super) fn truth_among(self, key_type: KeyType, value: &Scalar, is_mixed: bool) -> Truth {
         match value {
-            Scalar::Int(number)
+            Scalar::Int(number) | Scalar::Decimal(number)
                 if is_mixed && key_type == KeyType::Int && number.abs() >= EXACT =>
             {
                 near(*number).truth(self)
@@ -167,7 +167,7 @@ enum Place {
 /// What a server compares a column of whole numbers with.
 fn place(value: &Scalar) -> Place {
     match value {
-        Scalar::Int(number) => Place::At(*number),
+        Scalar::Int(number) | Scalar::Decimal(number) => Place::At(*number),
         Scalar::Between(below) if below.abs() < EXACT => Place::Behind(*below),
         Scalar::Between(below) => near(*below),
         Scalar::Float(number) => match whole(*number) {
@@ -321,7 +321,9 @@ mod tests {
             truth.yes.spans().map(<[_]>::to_vec)
         };
         assert_eq!(among(&Scalar::Int(big), true), close);
+        assert_eq!(among(&Scalar::Decimal(big), true), close);
         assert_eq!(among(&Scalar::Int(big), false), one(big));
+        assert_eq!(equal(Scalar::Decimal(big)), one(big));
         assert_eq!(among(&Scalar::Int(3), true), one(3));
         assert_eq!(equal(Scalar::Int(INT_MAX + 1)), one(INT_MAX + 1));
         assert_eq!(

@@ -27,6 +27,8 @@ pub enum Scalar {
     Null,
     /// A whole number.
     Int(i128),
+    /// A whole number that is written with a fraction, of zeros: the same number, and another text.
+    Decimal(i128),
     /// An exact number that is not whole: it lies between this one and the next.
     Between(i128),
     /// An approximate number.
@@ -98,7 +100,7 @@ impl Key {
         match (key_type, scalar) {
             (_, Scalar::Null) => Err(Misfit::Null),
             (_, Scalar::Unknown) => Err(Misfit::Unknown),
-            (KeyType::Int, Scalar::Int(number)) => int(*number),
+            (KeyType::Int, Scalar::Int(number) | Scalar::Decimal(number)) => int(*number),
             (KeyType::Int, Scalar::Float(number)) => whole(*number).map_or(Err(Misfit::Type), int),
             (KeyType::Int, Scalar::Text(text)) => clean_int(text).map_or(Err(Misfit::Type), int),
             (KeyType::Int, Scalar::Hex(bytes)) => hex_number(bytes).map_or(Err(Misfit::Type), int),
@@ -113,10 +115,17 @@ impl Key {
                 parse_date(text).map_or(Err(Misfit::Type), |(day, _)| Ok(Self::Date(day)))
             }
             (KeyType::Int, Scalar::Between(_) | Scalar::Date(..))
-            | (KeyType::String, Scalar::Between(_) | Scalar::Float(_) | Scalar::Date(..))
+            | (
+                KeyType::String,
+                Scalar::Decimal(_) | Scalar::Between(_) | Scalar::Float(_) | Scalar::Date(..),
+            )
             | (
                 KeyType::Date,
-                Scalar::Int(_) | Scalar::Between(_) | Scalar::Float(_) | Scalar::Hex(_),
+                Scalar::Int(_)
+                | Scalar::Decimal(_)
+                | Scalar::Between(_)
+                | Scalar::Float(_)
+                | Scalar::Hex(_),
             ) => Err(Misfit::Type),
         }
     }
@@ -191,9 +200,12 @@ pub(super) fn parse_date(text: &[u8]) -> Option<(i32, bool)> {
     };
     let is_clock =
         [h1, h2] < *b"24" && below(h1, h2, b'3') && below(m1, m2, b'6') && below(s1, s2, b'6');
-    // More digits would be rounded, perhaps into the next day.
-    let is_fraction = fraction.len() <= 6 && fraction.iter().all(u8::is_ascii_digit);
-    let has_time = clock != b"00:00:00" || fraction.iter().any(|digit| *digit != b'0');
+    let is_part = fraction.iter().any(|digit| *digit != b'0');
+    // Where fewer digits are kept it is rounded, perhaps into the next day.
+    let may_be_next = is_part && clock == b"23:59:59";
+    let is_fraction =
+        fraction.len() <= 6 && fraction.iter().all(u8::is_ascii_digit) && !may_be_next;
+    let has_time = clock != b"00:00:00" || is_part;
     (is_clock && is_fraction).then_some((day, has_time))
 }
 
@@ -209,6 +221,9 @@ mod tests {
             ("2024-01-05 00:00:00", Some((day, false))),
             ("2024-01-05 00:00:00.000", Some((day, false))),
             ("2024-01-05 10:11:12.5", Some((day, true))),
+            ("2024-01-05 23:59:59.000", Some((day, true))),
+            ("2024-01-05 23:59:59.4", None),
+            ("2024-01-05 23:59:58.9", Some((day, true))),
             ("2024-01-05 23:59:59.9999999", None),
             ("2024-01-05 24:00:00", None),
             ("2024-1-5", None),
@@ -240,5 +255,8 @@ mod tests {
         assert_eq!(string(text("é")), Err(Misfit::Text));
         assert_eq!(string(text("a\tb")), Err(Misfit::Text));
         assert_eq!(string(Scalar::Int(12)), Ok(Key::Text(b"12".to_vec())));
+        // The server stores `12.0`.
+        assert_eq!(string(Scalar::Decimal(12)), Err(Misfit::Type));
+        assert_eq!(int(Scalar::Decimal(12)), Ok(Key::Int(12)));
     }
 }

@@ -13,6 +13,7 @@
 //! | `mention`, `lookout` | whether a statement names a sharded table, and whether one may that is too long to be looked at whole |
 //! | `tokens`, `parse` | the tree, behind guards |
 //! | `read`, `lower`, `write`, `describe`, `define`, `names`, `values` | from the tree to the shape |
+//! | `placed` | where the rows of an INSERT go, and whether their keys are stored as they are |
 //! | `apart`, `parts` | what cannot be asked of several shards, and what can be written in parts |
 //! | `ids`, `fill` | keys that Atlas generates, and where they go in an INSERT |
 //! | `rename` | names that no statement may change |
@@ -51,6 +52,7 @@ mod moves;
 mod names;
 mod parse;
 mod parts;
+mod placed;
 mod plan;
 mod point;
 mod read;
@@ -118,7 +120,10 @@ impl Placement {
         }
         match self.read_with(asked.text, asked.d, schema, columns) {
             Ok(None) => None,
-            Ok(Some(shape)) => Some(self.plan(&shape, asked)),
+            Ok(Some(shape)) => {
+                let columns = Some(columns);
+                Some(self.plan(&shape, Asked { columns, ..asked }))
+            }
             Err(refused) => Some(Plan::Refuse(refused)),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::cond::Operand;
+use super::columns::Columns;
 use super::dress::{Dress, Shows};
 use super::fill::Numbers;
-use super::key::{Key, Scalar};
+use super::key::Scalar;
 use super::keyset::KeySet;
 use super::map::{Placement, Table};
 use super::refused::Refused;
@@ -85,6 +85,28 @@ pub struct Asked<'a> {
     pub numbers: Numbers,
     /// A rule lists it among those that may be asked of several shards.
     pub is_listed: bool,
+    /// Its server may store another value than it is given, where a column cannot hold that.
+    pub is_lax: bool,
+    /// What is known of columns, where that may be asked for.
+    pub columns: Option<&'a Columns>,
+}
+
+impl<'a> Asked<'a> {
+    /// A text that a client of an account in this group sends first.
+    #[must_use]
+    pub fn of(text: &'a [u8], d: &'a Dialect, group: usize) -> Self {
+        Self {
+            text,
+            d,
+            home: group,
+            here: group,
+            params: &[],
+            numbers: Numbers::None,
+            is_listed: false,
+            is_lax: false,
+            columns: None,
+        }
+    }
 }
 
 impl Placement {
@@ -128,6 +150,9 @@ impl Placement {
                 return Ok(Plan::Columns(table));
             }
             Some(rows) => {
+                if let Some(table) = self.unknown_column(shape, rows, asked)? {
+                    return Ok(Plan::Columns(table));
+                }
                 targets = self.inserted(shape, rows, &shards, asked)?;
                 if let Some(first) = shards.first_mut() {
                     first.clone_from(&targets);
@@ -207,63 +232,6 @@ impl Placement {
             }
         }
         sets
-    }
-
-    /// The shards that an INSERT's rows go to, for each row where it has them.
-    fn inserted(
-        &self,
-        shape: &Shape,
-        rows: &Rows,
-        shards: &[Vec<usize>],
-        asked: Asked<'_>,
-    ) -> Result<Vec<usize>, Refused> {
-        let table = self.known(shape.refs.first().map_or(usize::MAX, |r| r.table))?;
-        let key = &table.key;
-        let fill = shape.fill.as_ref().filter(|fill| fill.is_key);
-        let unknown = [Operand::Value(Scalar::Unknown)];
-        let values = match rows {
-            Rows::Values(values) => values.as_slice(),
-            // `SET` without it.
-            Rows::Unknown if fill.is_some() => &unknown,
-            _ => &[],
-        };
-        match rows {
-            Rows::Values(_) | Rows::Unknown if !values.is_empty() => {
-                let mut targets = Vec::new();
-                for (row, value) in values.iter().enumerate() {
-                    let is_filled = fill.is_some_and(|f| matches!(f.rows.get(row), Some(Some(_))));
-                    let id = asked.numbers.of(row).filter(|_| is_filled);
-                    let id = id.map(|id| Scalar::Int(id.into()));
-                    let value = id.as_ref().unwrap_or_else(|| value.value(asked.params));
-                    let stored = Key::stored(value, table.key_type);
-                    let stored = stored.map_err(|misfit| Refused::new(misfit.why(key)))?;
-                    let shard = table.shard_of(&stored).ok_or_else(|| {
-                        Refused::new(format!(
-                            "no range of {}.{} holds the shard key {}",
-                            table.schema,
-                            table.name,
-                            String::from_utf8_lossy(&stored.to_text())
-                        ))
-                    })?;
-                    targets.push(shard);
-                }
-                Ok(targets)
-            }
-            Rows::Values(_) => Ok(Vec::new()),
-            Rows::Unknown | Rows::Unlisted => Err(Refused::new(format!(
-                "the value of the shard key {key} is known to the server only: write it as a literal or a parameter"
-            ))),
-            Rows::KeyOf(of) => {
-                let source = self.known(shape.refs.get(*of).map_or(usize::MAX, |r| r.table))?;
-                if !source.is_placed_like(table) {
-                    return Err(Refused::new(format!(
-                        "{}.{} and {}.{} are not placed alike",
-                        source.schema, source.name, table.schema, table.name
-                    )));
-                }
-                Ok(shards.get(*of).cloned().unwrap_or_default())
-            }
-        }
     }
 
     /// A statement that one group can answer; `None` if there is none.

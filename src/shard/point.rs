@@ -50,6 +50,7 @@ impl Point {
         };
         let is_odd = shape.fill.is_some()
             || shape.listed.is_some()
+            || shape.is_lax
             || shape.asks_schema
             || shape.names_unsharded
             || shape.asks_names();
@@ -83,6 +84,12 @@ impl Point {
     #[must_use]
     pub fn param(&self) -> usize {
         self.param
+    }
+
+    /// The key is stored, and not compared.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.is_stored
     }
 
     /// The shard where the rows of a key lie; nothing where that is not so plain.

@@ -90,6 +90,7 @@ impl Shape {
             params: Vec::new(),
             fill: None,
             has_own_ids: false,
+            is_lax: false,
             listed: None,
             names_unsharded: false,
             names_global: false,
@@ -198,6 +199,8 @@ pub struct Shape {
     pub fill: Option<Fill>,
     /// Rows have an id of their own: with another literal, a 0, they would not.
     pub has_own_ids: bool,
+    /// Rows are stored whose values a column cannot hold, with others.
+    pub is_lax: bool,
     /// Names of columns that are put in there, for who does not write them.
     pub listed: Option<(Range<usize>, Vec<Vec<u8>>)>,
     /// It names a table that is in the account's own group only.

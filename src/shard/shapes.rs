@@ -116,12 +116,17 @@ impl Shapes {
             Known::Odd => placement.plan_text_with(asked, schema, columns),
             Known::Once => {
                 let plan = placement.plan_text_with(asked, schema, columns);
-                *known = learn(placement, asked, schema, &self.literals, plan.as_ref());
+                let literals = &self.literals;
+                *known = learn(placement, asked, schema, literals, plan.as_ref(), columns);
                 plan
             }
             Known::Shape(kept) => {
                 let mut shard = None;
-                if let Some(point) = &kept.point {
+                if let Some(point) = kept
+                    .point
+                    .as_ref()
+                    .filter(|point| !point.is_stored() || !asked.is_lax)
+                {
                     let literal = self.literals.get(point.param());
                     let value = literal.and_then(|literal| value_of(literal, asked));
                     shard = value.and_then(|value| point.shard(placement, &value));
@@ -135,7 +140,12 @@ impl Shapes {
                 kept.move_to(&self.literals);
                 read_values(&mut self.values, &self.literals, &kept.matter, asked);
                 let params = &self.values;
-                let plan = placement.plan(&kept.shape, Asked { params, ..asked });
+                let asked = Asked {
+                    params,
+                    columns: Some(columns),
+                    ..asked
+                };
+                let plan = placement.plan(&kept.shape, asked);
                 if let (Some(shard), Plan::One(leg)) = (shard, &plan) {
                     kept.note(placement, (shard, leg), &self.literals, asked);
                 }
@@ -259,10 +269,13 @@ fn learn(
     schema: Option<&[u8]>,
     literals: &[Literal],
     plan: Option<&Plan>,
+    columns: &Columns,
 ) -> Known {
     let Some(plan) = plan else {
         return Known::Other;
     };
+    let columns = Some(columns);
+    let asked = Asked { columns, ..asked };
     let mut signs = Vec::with_capacity(asked.text.len());
     let mut at = 0;
     for literal in literals {

@@ -28,8 +28,14 @@ fn scalar(expr: &Expr, text: &[u8], d: &Dialect) -> Option<Scalar> {
         Expr::Value(value) => literal(value, text, d),
         Expr::Nested(inner) => scalar(inner, text, d),
         Expr::UnaryOp { op, expr } => match (op, scalar(expr, text, d)?) {
-            (UnaryOperator::Plus, value @ (Scalar::Int(_) | Scalar::Float(_))) => Some(value),
+            (
+                UnaryOperator::Plus,
+                value @ (Scalar::Int(_) | Scalar::Decimal(_) | Scalar::Float(_)),
+            ) => Some(value),
             (UnaryOperator::Minus, Scalar::Int(number)) => number.checked_neg().map(Scalar::Int),
+            (UnaryOperator::Minus, Scalar::Decimal(number)) => {
+                number.checked_neg().map(Scalar::Decimal)
+            }
             (UnaryOperator::Minus, Scalar::Float(number)) => Some(Scalar::Float(-number)),
             (UnaryOperator::Minus, Scalar::Between(below)) => {
                 below.checked_neg()?.checked_sub(1).map(Scalar::Between)
@@ -125,8 +131,10 @@ pub fn number_of(number: &str) -> Option<Scalar> {
         // Among others it is compared as a double.
         return number.parse().ok().map(Scalar::Float);
     }
-    Some(if fraction.bytes().all(|b| b == b'0') {
+    Some(if fraction.is_empty() {
         Scalar::Int(below)
+    } else if fraction.bytes().all(|b| b == b'0') {
+        Scalar::Decimal(below)
     } else if negative {
         Scalar::Between(below - 1)
     } else {
@@ -143,7 +151,8 @@ mod tests {
         for (text, wanted) in [
             ("0", Some(Scalar::Int(0))),
             ("18446744073709551616", Some(Scalar::Int(1 << 64))),
-            ("3.0", Some(Scalar::Int(3))),
+            ("3.0", Some(Scalar::Decimal(3))),
+            ("-3.00", Some(Scalar::Decimal(-3))),
             ("3.", Some(Scalar::Int(3))),
             (".5", Some(Scalar::Between(0))),
             ("3.25", Some(Scalar::Between(3))),

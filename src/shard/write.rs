@@ -111,6 +111,21 @@ impl Reader<'_> {
         if insert.partitioned.is_some() {
             return refuse("PARTITION (...) of a sharded table");
         }
+        let hint = b"set_var";
+        let sets = |bytes: &[u8]| bytes.eq_ignore_ascii_case(hint);
+        self.shape.is_lax = insert.ignore || self.text.windows(hint.len()).any(sets);
+        let assigned = insert.assignments.iter();
+        let assigned = assigned.filter_map(|assignment| match &assignment.target {
+            AssignmentTarget::ColumnName(name) => Some(name),
+            AssignmentTarget::Tuple(_) => None,
+        });
+        for name in insert.columns.iter().chain(assigned) {
+            let parts = idents(name).unwrap_or_default();
+            let parts: Vec<_> = parts.into_iter().cloned().collect();
+            if let Some((_, before)) = parts.split_last() {
+                self.note_qualifier(before);
+            }
+        }
         let key = self.key_name(of);
         self.shape.rows = Some(if insert.assignments.is_empty() {
             let last = |column: &ObjectName| {

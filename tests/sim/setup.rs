@@ -115,6 +115,7 @@ impl World {
             charset: 45,
             status: Memory::new(defaults, "utf8mb4", None).status(),
             plugin: b"mysql_native_password".to_vec(),
+            is_strict: None,
             ansi_quotes: rng
                 .one_in(2)
                 .then_some(defaults.sql_mode.contains("ANSI_QUOTES")),

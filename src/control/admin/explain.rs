@@ -4,7 +4,7 @@
 use crate::admin::{Refusal, Table};
 use crate::config::{NoReplica, ReadFrom};
 use crate::route::{self, Pins, Reason, Role, Room, Sent, Verdict, View};
-use crate::shard::{self, Asked, Numbers, Plan};
+use crate::shard::{self, Asked, Plan};
 use crate::snapshot::Account;
 use crate::sql::{self, Dialect, Kind};
 use crate::worker::{Live, Shared};
@@ -138,12 +138,7 @@ fn plan(
     };
     let asked = Asked {
         is_listed,
-        text: sql.as_bytes(),
-        d: &dialect,
-        home: account.group,
-        here: account.group,
-        params: &[],
-        numbers: Numbers::None,
+        ..Asked::of(sql.as_bytes(), &dialect, account.group)
     };
     // The parser's depth needs more room than a thread of this port has.
     let planned = std::thread::scope(|scope| {

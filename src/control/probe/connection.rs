@@ -61,6 +61,8 @@ pub(in crate::control) enum Answer {
 pub(super) struct Findings {
     /// Whether the server's default sql_mode makes `"` an identifier quote; `None` when it does not say.
     pub(super) ansi_quotes: Option<bool>,
+    /// Whether it refuses values that a column cannot hold.
+    pub(super) is_strict: Option<bool>,
     /// Whether it says something of its own to each new connection.
     pub(super) init_connect: bool,
     /// After how long it closes idle connections, when it was asked.
@@ -172,6 +174,7 @@ impl Connection {
         };
         Ok(Findings {
             ansi_quotes: settings.ansi_quotes,
+            is_strict: settings.is_strict,
             init_connect: settings.init_connect,
             wait_timeout: settings.wait_timeout,
             replication,

@@ -26,6 +26,7 @@ pub(super) fn settings(facts: &ServerFacts) -> &'static str {
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     pub(super) ansi_quotes: Option<bool>,
+    pub(super) is_strict: Option<bool>,
     pub(super) init_connect: bool,
     pub(super) wait_timeout: Option<Duration>,
     pub(super) sight: Sight,
@@ -38,11 +39,15 @@ pub(super) fn read_settings(facts: &ServerFacts, answer: &Answer) -> Settings {
     };
     let cell = |at: usize| rows.first()?.get(at)?.as_deref();
     let number = |at: usize| std::str::from_utf8(cell(at)?).ok()?.parse::<u64>().ok();
+    let has_mode = |words: &[&[u8]]| {
+        cell(0).map(|mode| {
+            let mut modes = mode.split(|b| *b == b',');
+            modes.any(|mode| words.iter().any(|word| mode.eq_ignore_ascii_case(word)))
+        })
+    };
     Settings {
-        ansi_quotes: cell(0).map(|mode| {
-            mode.split(|b| *b == b',')
-                .any(|word| word.eq_ignore_ascii_case(b"ANSI_QUOTES"))
-        }),
+        ansi_quotes: has_mode(&[b"ANSI_QUOTES"]),
+        is_strict: has_mode(&[b"STRICT_TRANS_TABLES", b"STRICT_ALL_TABLES"]),
         init_connect: cell(1).is_some_and(|text| !text.is_empty()),
         wait_timeout: number(2).map(Duration::from_secs),
         sight: Sight {
@@ -202,9 +207,10 @@ mod tests {
             assert_eq!(settings.sight.identity.server_id, 7);
             assert_eq!(settings.wait_timeout, Some(Duration::from_secs(60)));
             assert_eq!(settings.ansi_quotes, Some(false));
+            assert_eq!(settings.is_strict, Some(false));
         }
         let cells = [
-            Some("ANSI_QUOTES,X"),
+            Some("ANSI_QUOTES,strict_trans_tables,X"),
             Some("SET @a = 1"),
             Some("1"),
             Some("0"),
@@ -213,12 +219,13 @@ mod tests {
         ];
         let settings = read("8.0.36", &cells);
         assert_eq!(settings.ansi_quotes, Some(true));
+        assert_eq!(settings.is_strict, Some(true));
         assert!(settings.init_connect);
         assert_eq!(settings.sight.identity.uuid, b"u");
         // Servers that tell less, or nothing.
         assert_eq!(read("8.0.36", &[Some("")]).sight, Sight::default());
         let silent = read_settings(&facts("8.0.36"), &Answer::Done);
-        assert_eq!(silent.ansi_quotes, None);
+        assert_eq!((silent.ansi_quotes, silent.is_strict), (None, None));
     }
 
     #[test]

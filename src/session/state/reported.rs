@@ -4,7 +4,7 @@
 use super::State;
 use crate::route::Pins;
 use crate::session::history::sets_character_set;
-use crate::session::replay::{mode_has_ansi_quotes, seconds};
+use crate::session::replay::{mode_has_ansi_quotes, mode_is_strict, seconds};
 use crate::sql::{Charset, Value};
 
 impl State {
@@ -17,9 +17,23 @@ impl State {
             charset: self.charset,
             ansi_quotes: self.ansi_quotes,
             default_ansi_quotes: self.default_ansi_quotes,
+            is_strict: self.is_strict,
+            default_is_strict: self.default_is_strict,
             tracks_itself: self.tracks_itself,
             ..Self::default()
         }
+    }
+
+    /// sql_mode is this.
+    pub(in crate::session) fn note_mode(&mut self, text: &[u8]) {
+        self.ansi_quotes = mode_has_ansi_quotes(text, self.default_ansi_quotes);
+        self.is_strict = mode_is_strict(text, self.default_is_strict);
+    }
+
+    /// Whether values are refused that a column cannot hold; `None` when unknown.
+    #[must_use]
+    pub(in crate::session) fn is_strict(&self) -> Option<bool> {
+        self.is_strict
     }
 
     /// The session has set what its server is to tell of, and gets that.
@@ -81,7 +95,7 @@ impl State {
             return self.pins.set(Pins::OPAQUE);
         };
         if name == b"sql_mode" {
-            self.ansi_quotes = mode_has_ansi_quotes(&text, self.default_ansi_quotes);
+            self.note_mode(&text);
         }
         let value = Value {
             text: &text,
@@ -180,6 +194,7 @@ mod tests {
         let mut state = State::default();
         state.set_reported(b"sql_mode", b"ANSI_QUOTES", false);
         assert_eq!(state.ansi_quotes(), Some(true));
+        assert_eq!(state.is_strict(), Some(false));
         state.set_reported(b"sql_select_limit", b"77", false);
         assert!(!state.pins().bind_connection());
         assert_eq!(replays(&state).len(), 2);

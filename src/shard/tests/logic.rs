@@ -306,7 +306,7 @@ proptest! {
                     }
                 }
             }
-            let asked = Asked { is_listed: false, text: sql.as_bytes(), d: &D, home: 0, here: 0, params: &params, numbers: Numbers::None };
+            let asked = Asked { is_listed: false, is_lax: false, columns: None, text: sql.as_bytes(), d: &D, home: 0, here: 0, params: &params, numbers: Numbers::None };
             let plan = placement.plan(&shape, asked);
             prop_assert!(!matches!(plan, Plan::Refuse(_)), "{sql}: {plan:?}");
         }

@@ -72,6 +72,8 @@ const MAP: &str = r#"
 fn asked<'a>(sql: &'a str, numbers: Numbers) -> Asked<'a> {
     Asked {
         is_listed: false,
+        is_lax: false,
+        columns: None,
         text: sql.as_bytes(),
         d: &D,
         home: 0,

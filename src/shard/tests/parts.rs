@@ -84,8 +84,9 @@ fn columns_that_are_not_named_are_those_of_the_table() {
     assert_eq!(go(&columns, sql), "columns of 0");
     let table = &placement.tables[0];
     let rows = |names: &'static [(&'static str, &'static str)]| {
-        let bytes =
-            |(name, extra): &(&'static str, &'static str)| (name.as_bytes(), extra.as_bytes());
+        let bytes = |(name, extra): &(&'static str, &'static str)| {
+            (name.as_bytes(), &b"int"[..], extra.as_bytes())
+        };
         names.iter().map(bytes)
     };
     assert!(!columns.note(table, rows(&[("x", "INVISIBLE")]), Duration::ZERO));

@@ -1,6 +1,7 @@
 //! Statements that come again: what is kept of them says what reading them says.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{D, placement};
 use crate::shard::{Asked, Columns, Dress, Numbers, Placement, Plan, Shapes, Shows};
@@ -97,6 +98,8 @@ fn another_map_and_another_way_of_reading_are_others() {
         };
         let asked = Asked {
             is_listed: false,
+            is_lax: false,
+            columns: None,
             text,
             d: &d,
             home: 0,
@@ -112,6 +115,8 @@ fn another_map_and_another_way_of_reading_are_others() {
     // In another schema it names no sharded table.
     let asked = Asked {
         is_listed: false,
+        is_lax: false,
+        columns: None,
         text: b"SELECT * FROM ord WHERE uid = 1",
         d: &D,
         home: 0,
@@ -144,4 +149,41 @@ fn what_is_kept_has_a_bound() {
         }
         assert!(shapes.len() <= 1025, "{}", shapes.len());
     }
+}
+
+#[test]
+fn what_a_lax_session_knows_of_columns_is_kept_for_all() {
+    let placement = Arc::new(placement());
+    let mut shapes = Shapes::default();
+    let mut columns = Columns::default();
+    let rows = [(&b"uid"[..], &b"smallint"[..], &b""[..])];
+    let mut go = |uid: &str, is_lax, columns: &Columns| {
+        let sql = format!("INSERT INTO ord (amt, uid) VALUES (1, {uid})");
+        let asked = Asked {
+            is_lax,
+            ..super::asked(&sql, Numbers::None)
+        };
+        let kept = shapes.plan(&placement, asked, Some(b"t1"), columns);
+        let read = placement.plan_text_with(asked, Some(b"t1"), columns);
+        let [kept, read] = [kept, read].map(|plan| plan.map(|plan| with_names(&placement, plan)));
+        assert_eq!(kept, read, "{uid} {is_lax}");
+        match read {
+            Some(Plan::One(_)) => "goes",
+            Some(Plan::Columns(0)) => "asks",
+            Some(Plan::Refuse(_)) => "refused",
+            _ => "other",
+        }
+    };
+    assert_eq!(go("300", true, &columns), "asks");
+    assert!(columns.note(&placement.tables[0], rows.into_iter(), Duration::ZERO));
+    for _ in 0..3 {
+        assert_eq!(go("300", true, &columns), "goes");
+        assert_eq!(go("40000", true, &columns), "refused");
+        // The server refuses it.
+        assert_eq!(go("40000", false, &columns), "goes");
+    }
+    columns.expire(Duration::from_secs(9));
+    assert_eq!(go("300", true, &columns), "asks");
+    assert_eq!(go("100", true, &columns), "goes");
+    assert_eq!(go("40000", false, &columns), "goes");
 }
