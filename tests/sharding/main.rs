@@ -3,11 +3,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod alike;
 mod auto;
 mod bounds;
 mod broadcast;
 mod conversions;
 mod definitions;
+mod entry;
 mod globals;
 mod hostile;
 mod ids;

@@ -8,6 +8,8 @@
 //! | C8, B11 | `conversions`, `prepared`: keys are compared as servers compare them, also as parameters |
 //! | C15, C16 | `merging`: what needs all rows together |
 //! | C18 | `transactions`: the script, with hints and without |
+//! | B2, B3, B4, B7, B12, B20, C1, C2, C11, C21 | `entry`: rules, upgrades, governing, log-ins, growth |
+//! | C8, C14 | `alike`: values and statements in every form |
 //! | C19, C17 | `xa`: writes over groups, all of it or nothing |
 //! | B21 | `globals`: tables that every group has |
 
