@@ -269,9 +269,9 @@ fn b7_a_file_is_judged_before_it_is_put_in_force() {
             "in no range",
         ),
         ("{ groups = [\"main\", \"nowhere\"] }", "nowhere"),
-        ("{ groups = [] }", "groups"),
+        ("{ groups = [] }", "no group"),
         ("{ groups = [\"main\"], tables = 0 }", "tables"),
-        ("{ from = 5, to = 5, groups = [\"main\"] }", "5"),
+        ("{ from = 5, to = 5, groups = [\"main\"] }", "is empty"),
     ] {
         atlas.write_config(config(&stage, ranges));
         let (code, text) = check();
