@@ -178,6 +178,8 @@ fn nothing_is_left(bed: &Bed, atlas: &Atlas, account: &str, schema: &Schema) {
     }
     let mut root = bed.root(Node::Primary);
     eventually("no transaction is open", || {
+        // A server tells the same of these for as long as it is asked again within a tenth of a second.
+        std::thread::sleep(Duration::from_millis(150));
         let sql = format!(
             "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p \
              ON p.id = t.trx_mysql_thread_id WHERE p.user = '{account}'"
