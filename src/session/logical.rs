@@ -71,6 +71,9 @@ impl Logical {
         if point.there(shard).is_none() {
             point.note(&self.placement, &self.shape, (shard, leg), asked);
         }
+        if !point.is_of(shard, leg, &self.sql) {
+            return;
+        }
         self.ready
             .retain(|(of, kept)| *of != shard && kept.is_of(era));
         if self.ready.len() < SHARDS_MAX {

@@ -234,6 +234,19 @@ impl Placement {
         sets
     }
 
+    /// Whether no row of its first table can fit.
+    pub(super) fn is_nowhere(&self, shape: &Shape, params: &[Scalar]) -> bool {
+        let sets = self.key_sets(shape, params);
+        let first = shape
+            .refs
+            .first()
+            .and_then(|named| self.tables.get(named.table));
+        let shards = first
+            .zip(sets.first())
+            .map(|(table, keys)| table.shards_of(keys));
+        shards.is_some_and(|shards| shards.is_empty())
+    }
+
     /// A statement that one group can answer; `None` if there is none.
     fn one(
         &self,

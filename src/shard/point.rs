@@ -128,7 +128,14 @@ impl Point {
         self.shards.get(shard)?.as_ref()
     }
 
-    /// Notes what a shard is sent, which was planned.
+    /// Whether this leg is what the shard is sent of a text: where no row can be, a plan leads anywhere.
+    #[must_use]
+    pub fn is_of(&self, shard: usize, leg: &Leg, text: &[u8]) -> bool {
+        let there = self.there(shard);
+        there.is_some_and(|there| there.is_it(leg, text))
+    }
+
+    /// Notes what a shard is sent, if that is what was planned.
     pub fn note(
         &mut self,
         placement: &Arc<Placement>,
@@ -136,18 +143,25 @@ impl Point {
         (shard, leg): (usize, &Leg),
         asked: Asked<'_>,
     ) {
-        let chosen = (&[shard][..], leg.group);
+        let table = placement.tables.get(self.table);
+        let Some(group) = table.and_then(|table| Some(table.shards.get(shard)?.group)) else {
+            return;
+        };
+        let chosen = (&[shard][..], group);
         let (Ok(edits), Some(place)) = (
             splice::edits(placement, shape, chosen, &[], asked),
             self.shards.get_mut(shard),
         ) else {
             return;
         };
-        *place = Some(There {
-            group: leg.group,
+        let there = There {
+            group,
             dress: Dress::new(placement, leg).map(Arc::new),
             edits: edits.into_iter().map(|(at, new, _)| (at, new)).collect(),
-        });
+        };
+        if there.is_it(leg, asked.text) {
+            *place = Some(there);
+        }
     }
 
     /// Moves the places of what was noted of a shard.
@@ -171,6 +185,10 @@ impl There {
             params: None,
             dress: self.dress.clone(),
         }
+    }
+
+    fn is_it(&self, leg: &Leg, text: &[u8]) -> bool {
+        self.group == leg.group && self.text(text, |place| place, Vec::new()) == leg.text
     }
 
     /// Nothing when it is the client's own.

@@ -334,7 +334,9 @@ impl Kept {
         let Plan::One(planned) = self.plan(placement, literals, asked) else {
             return false;
         };
-        let is_empty = self.shape.act != Act::Insert && planned.group != leg.group;
+        let mut values = Vec::new();
+        read_values(&mut values, literals, &self.matter, asked);
+        let is_empty = self.shape.act != Act::Insert && placement.is_nowhere(&self.shape, &values);
         is_empty || planned.group == leg.group && planned.text == leg.text
     }
 

@@ -187,3 +187,18 @@ fn what_a_lax_session_knows_of_columns_is_kept_for_all() {
     assert_eq!(go("100", true, &columns), "goes");
     assert_eq!(go("40000", false, &columns), "goes");
 }
+
+#[test]
+fn where_no_row_can_be_says_nothing_of_a_shard() {
+    let placement = Arc::new(placement());
+    let mut shapes = Shapes::default();
+    // 5 and 13 lie together, as do 6 and 14: what is planned for the one of each leads anywhere.
+    for number in [5, 5, 5, 6, 6, 13, 14, 4, 13, 14] {
+        let sql = format!("SELECT * FROM log WHERE id = {number} AND id IN (4, 13, 14)");
+        let [kept, read] = both(&mut shapes, &placement, &sql);
+        assert!(matches!(kept, Some(Plan::One(_))), "{sql}");
+        if !matches!(number, 5 | 6) {
+            assert_eq!(kept, read, "{sql}");
+        }
+    }
+}
