@@ -90,7 +90,8 @@ impl Session {
         let xid = Xid::new(run, (cx.nonce)());
         self.note_groups(&parts);
         let mut across = Across::new(xid, parts, sql, total, is_copied, capabilities);
-        across.placement = cx.snapshot.placement.clone();
+        let placement = cx.snapshot.placement.clone();
+        across.read_by = placement.map(|placement| Box::new((placement, self.dialect())));
         self.legs = Some(Box::new(Legs::Write(across)));
         Ok(())
     }
@@ -148,7 +149,8 @@ impl Session {
     pub fn dress_of_leg(&self, leg: usize, snapshot: &Snapshot) -> Option<Arc<Dress>> {
         let placement = snapshot.placement.as_ref()?;
         let (_, part) = self.legs.as_ref()?.leg(leg)?;
-        Dress::new(placement, part).map(Arc::new)
+        let dress = Dress::new(placement, part)?;
+        Some(Arc::new(dress.leaving_quotes()))
     }
 
     /// The same, for the leg itself.

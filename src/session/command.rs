@@ -317,8 +317,10 @@ impl Session {
                     kind,
                 },
             },
+            // What the server quotes of a text is told in the client's words.
             retain: is_read
                 || waits
+                || dresses
                 || statement
                     .traits
                     .intersects(Traits::EFFECTS | Traits::LOCK_FUNCTION | Traits::MULTI)

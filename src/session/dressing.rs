@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Cx, Output, Outputs, Role, Session};
-use crate::shard::{Dress, Leg, Part, Shows};
-use crate::sql::{Kind, Traits};
-use crate::wire::{ColumnCount, Packets};
+use super::{Cx, Fault, Output, Outputs, Role, Session, What};
+use crate::shard::{Dress, Leg, Part, Placement, Plan, QUOTES, Shows};
+use crate::sql::{self, Dialect, Kind, Traits};
+use crate::wire::{Capabilities, ColumnCount, Command, Packets, query_text};
 
 /// Rows of so many bytes are copied behind the definitions.
 const SHORT: usize = 1024;
@@ -185,6 +185,92 @@ impl Session {
             }
         }
         out
+    }
+}
+
+impl Session {
+    /// The reply that is awaited begins with an error that quotes what was sent: it is to quote the client's text.
+    #[cold]
+    pub(super) fn quote_client(&mut self, cx: &Cx<'_>, client: &[u8]) {
+        let Some(command) = self.reply.as_ref().map(|reply| reply.command) else {
+            return;
+        };
+        let d = self.dialect();
+        let Some(text) = client_text(client.get(..command.retained), self.capabilities) else {
+            return;
+        };
+        // As it was planned: nothing of what that hangs on is another.
+        let leg = match command.what {
+            What::Query { .. } => {
+                let statement = sql::classify(text, &d);
+                match self.plan(cx, text, &statement, self.is_allowed()) {
+                    Some(Plan::One(leg)) => leg,
+                    _ => return,
+                }
+            }
+            What::Prepare { .. } => {
+                let kind = sql::classify(text, &d).kind;
+                match self.read_named(cx, text, kind) {
+                    Ok(Some((leg, _))) => leg,
+                    _ => return,
+                }
+            }
+            _ => return,
+        };
+        self.quote(&leg, client);
+    }
+
+    /// The same for a statement that this leg is sent of, and whose command is at the front of the client's bytes.
+    #[cold]
+    pub(super) fn quote(&mut self, leg: &Leg, client: &[u8]) {
+        let d = self.dialect();
+        if let (Some(dress), Some(text)) =
+            (&self.dress, client_text(Some(client), self.capabilities))
+        {
+            self.dress = Some(Arc::new(dress.quoting(text, leg, &d)));
+            self.warned_dress.clone_from(&self.dress);
+        }
+    }
+}
+
+/// The text of the command at the front of these bytes.
+fn client_text(bytes: Option<&[u8]>, capabilities: Capabilities) -> Option<&[u8]> {
+    let (_, payload) = Packets::new(bytes?).next()?;
+    match payload.first() {
+        Some(first) if *first == Command::StmtPrepare.code() => payload.get(1..),
+        _ => payload.get(query_text(payload, capabilities).ok()?),
+    }
+}
+
+/// An error of a server that was sent this leg of a text: what it quotes of it, as the client wrote it.
+pub(super) fn in_clients_words(
+    of: Option<(&Arc<Placement>, &Leg)>,
+    client: &[u8],
+    d: &Dialect,
+    fault: Fault,
+) -> Fault {
+    let dress = of.and_then(|(placement, leg)| {
+        let dress = Dress::new(placement, leg)?;
+        Some(dress.quoting(client, leg, d))
+    });
+    match (fault, dress) {
+        (
+            Fault::Server {
+                code: QUOTES,
+                sqlstate,
+                message,
+            },
+            Some(dress),
+        ) => {
+            let known = dress.message(QUOTES, message.as_bytes());
+            let known = known.map(|known| String::from_utf8_lossy(&known).into_owned());
+            Fault::Server {
+                code: QUOTES,
+                sqlstate,
+                message: known.unwrap_or(message),
+            }
+        }
+        (fault, _) => fault,
     }
 }
 

@@ -8,6 +8,7 @@
 use super::across::Across;
 use super::bring::{write_command, write_query};
 use super::causal::Writes;
+use super::dressing::in_clients_words;
 use super::fan::{Fan, Heard};
 use super::parts::Identity;
 use super::{Attempt, Cx, Done, Excess, Fault, Output, Outputs, Phase, Session, unserved};
@@ -113,7 +114,7 @@ impl Session {
         // Names are the client's in what it says already.
         let placement = snapshot.placement.as_ref();
         let dress = placement.and_then(|placement| Dress::new(placement, shard));
-        leg.dress = dress.map(Arc::new);
+        leg.dress = dress.map(|dress| Arc::new(dress.leaving_quotes()));
         Some(leg)
     }
 
@@ -258,6 +259,15 @@ impl Session {
             }
             Heard::Refused(ref range) => {
                 let fault = unserved::server_fault(input.get(range.clone()).unwrap_or_default());
+                let d = self.dialect();
+                let fault = match self.legs.as_deref() {
+                    Some(Legs::Read(reading)) => {
+                        let placement = cx.snapshot.placement.as_ref();
+                        let of = placement.zip(reading.shards.get(leg));
+                        in_clients_words(of, &reading.sql, &d, fault)
+                    }
+                    _ => fault,
+                };
                 self.fail_legs(cx, &fault, out);
             }
             Heard::Unlike => self.fail_legs(cx, &Fault::Sharded(Refused::UNLIKE), out),

@@ -155,7 +155,7 @@ impl Session {
                 // On MariaDB one that uses no table leaves them.
                 clears: self.server == Server::MySql || uses_tables,
             },
-            retain: is_read,
+            retain: is_read || dresses,
             may_retry: is_read,
             waits: false,
             // To prepare a question about the previous statement leaves the answer as it is.

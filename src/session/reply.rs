@@ -5,6 +5,7 @@ use super::moved::refuses_writes;
 use super::{
     Attempt, Beginning, Cx, Output, Outputs, Parting, Reply, Role, Session, TrackEvent, What,
 };
+use crate::shard::QUOTES;
 use crate::sql::{Kind, Traits};
 use crate::wire::{Capabilities, Header, Status, write_payload};
 
@@ -141,6 +142,9 @@ impl Session {
                 Beginning::Error { code, in_turn } => {
                     if let Some(step) = self.on_refusal(cx, (code, in_turn), rest, client, out) {
                         return step;
+                    }
+                    if code == QUOTES && self.dress.is_some() {
+                        self.quote_client(cx, client);
                     }
                 }
             }

@@ -10,7 +10,7 @@ use super::{
     Access, Attempt, Cx, Done, Excess, Fault, Last, Outcome, Output, Outputs, Parting, Role,
     Session,
 };
-use crate::shard::{Leg, Refused};
+use crate::shard::{Leg, QUOTES, Refused};
 use crate::sql::{Hint, Kind, Statement, Traits};
 use crate::wire::{Capabilities, ColumnCount, ColumnDef, EofPacket, Header, Packets, Status};
 
@@ -264,6 +264,11 @@ impl Session {
         client: &mut [u8],
         out: &mut Outputs,
     ) {
+        if outcome.error == Some(QUOTES)
+            && let Some(leg) = self.scatter.as_ref().and_then(|scatter| scatter.next())
+        {
+            self.quote(&leg.clone(), client);
+        }
         let answer = &*self.dressed_answer(role, answer);
         if let Some(fault) = self.piece_overran(cx, outcome.error) {
             return self.fail_command(cx, &fault, client, out);
@@ -278,7 +283,8 @@ impl Session {
                 self.attempt.why = fault.to_string().into();
                 return;
             }
-            return self.fail_command(cx, &fault, client, out);
+            self.fail_command(cx, &fault, client, out);
+            return self.note_failure(&fault);
         }
         if let Some(status) = outcome.status
             && role == Role::Primary

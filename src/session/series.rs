@@ -15,7 +15,7 @@ use total::{Total, with_row};
 use super::{Access, Attempt, Cx, Fault, InsertId, Output, Outputs, Parting, Role, Session};
 use crate::route::Pins;
 use crate::session::Outcome;
-use crate::shard::{Leg, Refused};
+use crate::shard::{Leg, QUOTES, Refused};
 use crate::sql::{Kind, Statement, Traits};
 use crate::wire::{OkPacket, Packets, Status};
 
@@ -248,6 +248,11 @@ impl Session {
         self.wrote = Some(cx.now);
         if outcome.error.is_some() {
             self.tracked.writes.note_failure();
+        }
+        if outcome.error == Some(QUOTES)
+            && let Some(part) = self.series.as_ref().and_then(|s| s.parts.get(s.at))
+        {
+            self.quote(&part.clone(), client);
         }
         let answer = self.dressed_answer(role, answer).into_owned();
         let overran = self.piece_overran(cx, outcome.error);

@@ -59,7 +59,7 @@ impl Session {
         }
     }
 
-    fn read_named(
+    pub(super) fn read_named(
         &self,
         cx: &Cx<'_>,
         sql: &[u8],

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use super::map::Placement;
 use super::plan::Leg;
+use super::quote::{QUOTES, Sent};
+use crate::sql::Dialect;
 use crate::wire::{Capabilities, ErrPacket, PacketWriter, Reader, TextRow};
 
 /// Where the rows of a statement name physical tables.
@@ -43,6 +45,19 @@ pub struct Dress {
     /// Tables and their shards.
     renamed: Vec<(usize, usize)>,
     shows: Shows,
+    quotes: Quotes,
+}
+
+/// What is done with a message that quotes the statement.
+#[derive(Clone, Debug, Default)]
+enum Quotes {
+    /// The names in it are put back.
+    #[default]
+    Names,
+    /// It stays: somebody else knows the client's text.
+    Left,
+    /// The client's text is quoted.
+    Of(Arc<Sent>),
 }
 
 /// A name as it is on the server, and as clients know it.
@@ -61,13 +76,34 @@ impl Dress {
     /// For the answers to a leg; nothing when no name in them can be another than the client's.
     #[must_use]
     pub fn new(placement: &Arc<Placement>, leg: &Leg) -> Option<Self> {
-        let is_plain = leg.renamed.is_empty() && placement.schemas_of(leg.group).next().is_none();
+        let is_plain = leg.renamed.is_empty()
+            && leg.text.is_none()
+            && placement.schemas_of(leg.group).next().is_none();
         (!is_plain).then(|| Self {
             placement: placement.clone(),
             group: leg.group,
             renamed: leg.renamed.clone(),
             shows: leg.shows,
+            quotes: Quotes::Names,
         })
+    }
+
+    /// The same for messages that may quote what this leg was sent in the place of the client's text.
+    #[must_use]
+    pub fn quoting(&self, client: &[u8], leg: &Leg, d: &Dialect) -> Self {
+        Self {
+            quotes: Sent::new(client, leg, d).map_or(Quotes::Names, |sent| Quotes::Of(sent.into())),
+            ..self.clone()
+        }
+    }
+
+    /// The same where messages that quote the statement are left to who knows the client's text.
+    #[must_use]
+    pub fn leaving_quotes(self) -> Self {
+        Self {
+            quotes: Quotes::Left,
+            ..self
+        }
     }
 
     /// The same names, for other rows.
@@ -144,7 +180,7 @@ impl Dress {
         let known_table = known(self.tables(), table);
         let known_original = known(self.tables(), original);
         let name = r.lenenc_bytes("name").ok()?;
-        let known_name = self.expression(name);
+        let known_name = self.expression(name, |byte| matches!(byte, b'`' | b'\'' | b'"'));
         let is_known = known_schema.or(known_table).or(known_original).is_some();
         (is_known || known_name.is_some()).then_some(())?;
         let mut w = PacketWriter::begin(out, seq);
@@ -159,13 +195,15 @@ impl Dress {
     }
 
     /// The name of a column that has no other than its expression, which was rewritten: as the client wrote it.
-    fn expression(&self, name: &[u8]) -> Option<Vec<u8>> {
+    ///
+    /// `is_quote` says what begins something that is looked at whole.
+    fn expression(&self, name: &[u8], is_quote: impl Fn(u8) -> bool) -> Option<Vec<u8>> {
         memchr::memchr(b'`', name)?;
         let mut out = Vec::with_capacity(name.len());
         let mut at = 0;
         let mut is_changed = false;
         while let Some(byte) = name.get(at).copied() {
-            if !matches!(byte, b'`' | b'\'' | b'"') {
+            if !is_quote(byte) {
                 out.push(byte);
                 at += 1;
                 continue;
@@ -280,6 +318,15 @@ impl Dress {
             let at = message.windows(mark.len()).rposition(|w| w == mark);
             at.map(|at| at + mark.len())
         };
+        if code == QUOTES {
+            // What is quoted is within quotes itself, and may be cut off within one.
+            let with_names = || self.expression(message, |byte| byte == b'`');
+            return match &self.quotes {
+                Quotes::Left => None,
+                Quotes::Names => with_names(),
+                Quotes::Of(sent) => sent.message(message).or_else(with_names),
+            };
+        }
         // A value of the client's stands in front of the names, or there is nothing else.
         let from = match code {
             1062 | 1586 | 1859 => behind(b" for key ")?,

@@ -21,7 +21,7 @@
 //! | `columns` | the columns of tables whose INSERTs do not name them |
 //! | `shape`, `plan`, `splice` | what is kept of a statement, and what becomes of it |
 //! | `shapes`, `point` | shapes of texts that come again with other literals, and those that are about one key |
-//! | `dress` | the client's names in what servers answer |
+//! | `dress`, `quote` | the client's names and words in what servers answer |
 //! | `refused` | why it is not run |
 //!
 //! A tree is never printed: that loses comments, hints and meaning.
@@ -55,6 +55,7 @@ mod parts;
 mod placed;
 mod plan;
 mod point;
+mod quote;
 mod read;
 mod refused;
 mod rename;
@@ -84,6 +85,7 @@ pub use mention::Words;
 pub use moves::{moves, newly};
 pub use plan::{Asked, Leg, Plan};
 pub use point::{Point, There};
+pub use quote::QUOTES;
 pub use refused::Refused;
 pub use shape::{Act, Fact, Qualifier, Rows, Shape, TableRef};
 pub use shapes::Shapes;

@@ -1,5 +1,6 @@
 //! From a statement's shape and its parameters to the shards that it needs. The set of shards is never smaller than the truth.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::columns::Columns;
@@ -31,6 +32,9 @@ pub struct Leg {
     pub rows: Vec<usize>,
     /// Its parameters, where they are not the client's, all of them.
     pub params: Option<Vec<Given>>,
+    /// What stands in its text in the place of something else: that place in the client's text, and its length. Nothing is told here of
+    /// a text that was made without planning.
+    pub put: Vec<(Range<usize>, usize)>,
     /// The client's names, where they are known already; then nothing else tells of them.
     pub dress: Option<Arc<Dress>>,
 }
@@ -328,6 +332,7 @@ impl Placement {
             group,
             text: spliced.text,
             params: spliced.params,
+            put: spliced.put,
             renamed: places
                 .map(|(table, shard)| (table, *shard))
                 .filter(|(table, shard)| is_renamed(*table, *shard))

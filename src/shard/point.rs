@@ -183,6 +183,7 @@ impl There {
             shows: Shows::Data,
             rows: Vec::new(),
             params: None,
+            put: Vec::new(),
             dress: self.dress.clone(),
         }
     }

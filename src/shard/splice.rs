@@ -25,7 +25,12 @@ pub(super) struct Spliced {
     pub(super) text: Option<Vec<u8>>,
     /// Its parameters; nothing when they are the client's own.
     pub(super) params: Option<Vec<Given>>,
+    /// What was put into it.
+    pub(super) put: Vec<Put>,
 }
+
+/// What stands in a text for a shard in the place of something else: that place in the client's text, and its length.
+pub(super) type Put = (Range<usize>, usize);
 
 /// The text of a statement for one shard of each table that it names, all in this group, with these rows of an INSERT if any are given.
 ///
@@ -47,6 +52,7 @@ pub(super) fn splice(
     let mut out = Vec::with_capacity(text.len() + 64 * edits.len());
     let mut params = Vec::new();
     let mut signs = shape.params.iter().enumerate().peekable();
+    let mut put = Vec::with_capacity(edits.len());
     let mut at = 0;
     for (place, name, id) in edits {
         let Some(kept) = text.get(at..place.start) else {
@@ -55,6 +61,7 @@ pub(super) fn splice(
         out.extend_from_slice(kept);
         out.extend_from_slice(&name);
         at = place.end;
+        put.push((place.clone(), name.len()));
         while let Some((number, sign)) = signs.next_if(|(_, sign)| **sign < place.end) {
             if *sign < place.start {
                 params.push(Given::Client(number));
@@ -67,6 +74,7 @@ pub(super) fn splice(
     Ok(Spliced {
         text: Some(out),
         params: (has_own || !rows.is_empty()).then_some(params),
+        put,
     })
 }
 

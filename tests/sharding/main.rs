@@ -22,6 +22,7 @@ mod long;
 mod merging;
 mod names;
 mod prepared;
+mod quotes;
 mod random;
 mod reports;
 mod requirements;

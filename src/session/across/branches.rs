@@ -9,6 +9,7 @@ use super::super::series::total::Total;
 use super::super::{Expect, Fault, Output, Outputs, Tracker};
 use super::Turn;
 use crate::shard::{Dress, Leg, Placement, Xid};
+use crate::sql::Dialect;
 use crate::wire::{Capabilities, Command, OkPacket, Packets};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +78,8 @@ pub(in super::super) struct Across {
     pub(super) is_clean: bool,
     /// All branches do the same, and the first tells what it came to.
     pub(super) is_copied: bool,
-    /// Whose names warnings have, and which the client knows.
-    pub(super) placement: Option<Arc<Placement>>,
+    /// Whose names warnings have, and which the client knows; and how the client's text is read.
+    pub(super) read_by: Option<Box<(Arc<Placement>, Dialect)>>,
 }
 
 impl Across {
@@ -121,7 +122,7 @@ impl Across {
             unconfirmed: Vec::new(),
             is_clean: true,
             is_copied,
-            placement: None,
+            read_by: None,
         }
     }
 
@@ -315,8 +316,8 @@ impl Across {
             }
             Step::Warnings => {
                 let part = self.parts.get(branch.at);
-                let of = self.placement.as_ref().zip(part);
-                let dress = of.and_then(|(placement, part)| Dress::new(placement, part));
+                let of = self.read_by.as_ref().zip(part);
+                let dress = of.and_then(|(by, part)| Dress::new(&by.0, part));
                 self.total
                     .add_warnings(&branch.answer, rows, false, dress.as_ref());
                 self.ask_id(leg, capabilities, out);

@@ -1,5 +1,6 @@
 //! What happens to a transaction over several groups: a branch's answer, its end, the decision. What is asked next is `branches`'.
 
+use super::super::dressing::in_clients_words;
 use super::super::legs::Heed;
 use super::super::series::total::with_row;
 use super::super::{Fault, Outputs, TrackEvent, unserved};
@@ -51,6 +52,12 @@ impl Across {
                 let rows = self.parts.get(branch.at).map(|part| &part.rows);
                 let rows = rows.filter(|_| branch.step == Step::Part);
                 let fault = numbered(unserved::server_fault(&branch.answer), rows);
+                let fault = match (&self.read_by, self.parts.get(branch.at)) {
+                    (Some(by), Some(part)) => {
+                        in_clients_words(Some((&by.0, part)), &self.sql, &by.1, fault)
+                    }
+                    _ => fault,
+                };
                 // What did not answer as asked may have done it all the same.
                 self.is_clean &= !branch.may_be_prepared;
                 self.refused(leg, fault, capabilities, out);

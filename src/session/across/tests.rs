@@ -175,6 +175,7 @@ fn parts(groups: usize, each: usize) -> Vec<Leg> {
         shows: Shows::Data,
         rows: Vec::new(),
         params: None,
+        put: Vec::new(),
         dress: None,
     };
     // The groups come in any order.

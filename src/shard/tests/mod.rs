@@ -8,6 +8,7 @@ mod logic;
 mod lookout;
 mod names;
 mod parts;
+mod quote;
 mod refuses;
 mod shapes;
 mod texts;

@@ -17,13 +17,14 @@ fn both(shapes: &mut Shapes, placement: &Arc<Placement>, sql: &str) -> [Option<P
     .map(|plan| plan.map(|plan| with_names(placement, plan)))
 }
 
-/// With the client's names, which the short way has at once.
+/// With the client's names, which the short way has at once; it does not tell what it put where.
 fn with_names(placement: &Arc<Placement>, mut plan: Plan) -> Plan {
     if let Plan::One(leg) = &mut plan {
         let dress = leg.dress.take();
         leg.dress = dress.or_else(|| Dress::new(placement, leg).map(Arc::new));
         leg.renamed = Vec::new();
         leg.shows = Shows::Data;
+        leg.put = Vec::new();
     }
     plan
 }
