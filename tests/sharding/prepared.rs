@@ -344,3 +344,39 @@ fn tables_that_take_turns_are_prepared_once_each() {
         assert!((1..=2).contains(&prepared.count()), "{:?}", bed.kind);
     }
 }
+
+/// On MySQL alone, without Atlas: whether a text is compared as a whole number or as a double is decided by the text of the first
+/// execution, and later ones get other answers to the same values of the same types. A shard may see another first one than one server
+/// with all rows would.
+#[test]
+fn a_text_is_compared_as_the_first_was() {
+    let bed = Bed::mysql();
+    let schema = bed.schema();
+    let mut root = bed.root(Node::Primary);
+    root.ok(&format!(
+        "CREATE TABLE {schema}.o (uid BIGINT UNSIGNED PRIMARY KEY)"
+    ));
+    let key = 9_223_372_036_854_775_804;
+    root.ok(&format!("INSERT INTO {schema}.o VALUES ({key})"));
+    let sql = format!("SELECT uid FROM {schema}.o WHERE uid = ? AND uid + 0 = ?");
+    let with = |text: &str| [Param::Int(key), Param::Text(text.to_owned())];
+    // Its double is that of the row's number; it is another whole number.
+    let asked = with("9223372036854775813");
+    for (first, rows) in [
+        (None, 0),
+        (Some("5"), 0),
+        (Some("5.5"), 0),
+        (Some("x"), 1),
+        (Some(" 9223372036854775801x"), 1),
+    ] {
+        let statement = root.prepare(&sql);
+        if let Some(first) = first {
+            root.execute(&statement, &with(first));
+        }
+        for _ in 0..2 {
+            let found = root.execute(&statement, &asked).binary_rows().len();
+            assert_eq!(found, rows, "behind {first:?}");
+        }
+        root.close_statement(&statement);
+    }
+}

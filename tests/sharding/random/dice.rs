@@ -114,6 +114,8 @@ impl Dice {
         let odd = match (self.keys, self.roll(12)) {
             // Among numbers that are no doubles servers differ from themselves, by how they look for the rows.
             (Keys::Int, 2 | 4) if self.base > 0 => 6,
+            // MySQL compares a text as what the text of the first execution is, see `prepared::a_text_is_compared_as_the_first_was`.
+            (Keys::Int, 3) if self.base > 0 && self.params.is_some() => 6,
             (_, odd) => odd,
         };
         self.is_odd |= matches!(odd, 1..=5);
@@ -296,7 +298,7 @@ impl Dice {
     }
 
     /// Another value for a parameter, as another execution may have. Of the same type: what MySQL compares later ones as hangs on
-    /// the first, and a shard may see another first than one server would.
+    /// the first, and a shard may see another first than one server would. What a text is matters among numbers that are no doubles.
     pub(super) fn again(&mut self, param: &Param) -> Param {
         self.params = Some(Vec::new());
         for _ in 0..20 {
