@@ -12,6 +12,7 @@ mod member;
 mod node;
 mod part;
 mod replication;
+mod rows;
 mod search;
 pub(super) mod settings;
 mod tell;

@@ -215,8 +215,12 @@ impl Session {
     /// The client has the whole reply.
     #[inline(never)]
     pub(super) fn end_reply(&mut self, cx: &mut Cx<'_>, client: &mut [u8], out: &mut Outputs) {
-        if self.changes_definitions() || self.tells_of_columns() {
+        let changes = self.changes_definitions();
+        if changes || self.tells_of_columns() {
             cx.texts.definitions_changed();
+        }
+        if changes {
+            cx.texts.tell_of_definition();
         }
         self.note_told(cx.texts.era());
         self.note_write(cx.now);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::digests::Digests;
@@ -48,6 +49,8 @@ pub struct Texts {
     /// Forgotten entries are swept out when the map has grown to this.
     sweep_at: usize,
     era: u64,
+    /// Definitions that clients of all workers have changed.
+    definitions: Option<Arc<AtomicU64>>,
     /// Kinds of statements, text or prepared.
     pub(super) digests: Digests,
     /// Columns of sharded tables.
@@ -105,6 +108,18 @@ impl Texts {
     pub(super) fn definitions_changed(&mut self) {
         self.era = self.era.wrapping_add(1);
         self.columns.clear();
+    }
+
+    /// A client has changed one: others than workers want to know of it too.
+    pub(super) fn tell_of_definition(&self) {
+        if let Some(definitions) = &self.definitions {
+            definitions.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Has definitions that clients change be counted here.
+    pub fn count_definitions(&mut self, definitions: Arc<AtomicU64>) {
+        self.definitions = Some(definitions);
     }
 
     /// Kinds of statements.

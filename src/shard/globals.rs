@@ -16,6 +16,10 @@ pub struct Found {
     pub schemas: BTreeSet<String>,
     /// Schema and name of each table that every group has, and all alike.
     pub tables: BTreeSet<(String, String)>,
+    /// Those that are defined alike and have other rows in one group than in another.
+    pub unlike: BTreeSet<(String, String)>,
+    /// While not all groups have answered: those that some group was seen not to have.
+    pub apart: BTreeSet<(String, String)>,
 }
 
 impl Found {
@@ -39,28 +43,56 @@ impl Found {
     }
 }
 
-/// The tables of a configuration that every group has, and the schemas of which it is not known which others are.
-pub(super) fn globals(
-    config: &Config,
-    tables: &[Table],
-    found: &Found,
-) -> (Vec<(String, String)>, Vec<String>) {
+/// Tables that every group has.
+#[derive(Debug, Default)]
+pub(super) struct Globals {
+    pub(super) tables: Vec<(String, String)>,
+    /// With other rows in one than in another: they are none, and must not be changed in one group.
+    pub(super) unlike: Vec<(String, String)>,
+    /// Schemas of which it is not known which others are.
+    pub(super) doubt: Vec<String>,
+    /// Tables in them that are none.
+    pub(super) apart: Vec<(String, String)>,
+}
+
+/// Those of a configuration.
+pub(super) fn globals(config: &Config, tables: &[Table], found: &Found) -> Globals {
     let sharding = &config.sharding;
     let split = |name: &String| {
         let (schema, name) = name.split_once('.')?;
         Some((schema.to_owned(), name.to_owned()))
     };
     let mut all: Vec<(String, String)> = sharding.global_tables.iter().filter_map(split).collect();
+    let mut unlike = Vec::new();
     let doubt = Found::schemas_of(config).into_iter();
     let doubt = doubt.filter(|schema| !found.schemas.contains(schema));
     if sharding.finds_globals {
         let taken = taken(config, tables);
         let is_free = |table: &&(String, String)| !taken.contains(&folded(&table.0, &table.1));
         all.extend(found.tables.iter().filter(is_free).cloned());
+        unlike.extend(found.unlike.iter().filter(is_free).cloned());
     }
-    all.sort_by(|a, b| order(a, b.0.as_bytes(), b.1.as_bytes()));
-    all.dedup_by(|a, b| order(a, b.0.as_bytes(), b.1.as_bytes()).is_eq());
-    (all, doubt.collect())
+    let mut apart: Vec<(String, String)> = found.apart.iter().cloned().collect();
+    for tables in [&mut all, &mut unlike, &mut apart] {
+        tables.sort_by(|a, b| order(a, b.0.as_bytes(), b.1.as_bytes()));
+        tables.dedup_by(|a, b| order(a, b.0.as_bytes(), b.1.as_bytes()).is_eq());
+    }
+    unlike.retain(|table| find(&all, table.0.as_bytes(), table.1.as_bytes()).is_none());
+    Globals {
+        tables: all,
+        unlike,
+        doubt: doubt.collect(),
+        apart,
+    }
+}
+
+fn find<'t>(
+    tables: &'t [(String, String)],
+    schema: &[u8],
+    name: &[u8],
+) -> Option<&'t (String, String)> {
+    let at = tables.binary_search_by(|table| order(table, schema, name));
+    at.ok().and_then(|at| tables.get(at))
 }
 
 /// Names in lower case of tables that are none of those, whoever has them: sharded ones, and what is left out.
@@ -94,10 +126,7 @@ fn order(known: &(String, String), schema: &[u8], name: &[u8]) -> Ordering {
 
 impl Placement {
     fn global(&self, schema: &[u8], name: &[u8]) -> Option<&(String, String)> {
-        let at = self
-            .globals
-            .binary_search_by(|global| order(global, schema, name));
-        at.ok().and_then(|at| self.globals.get(at))
+        find(&self.globals, schema, name)
     }
 
     /// Whether every group has the table of this name.
@@ -146,9 +175,40 @@ impl Placement {
         d: &Dialect,
         schema: Option<&[u8]>,
     ) -> bool {
-        if self.doubt.is_empty() {
-            return false;
-        }
+        !self.doubt.is_empty() && self.changes_in(text, d, schema)
+    }
+
+    /// Whether a table is known not to be in every group, while that is not known of all.
+    pub(super) fn is_apart(&self, schema: &[u8], name: &[u8]) -> bool {
+        !self.is_in_doubt(schema) || find(&self.apart, schema, name).is_some()
+    }
+
+    /// Whether a text may change a table that every group has with other rows than another.
+    pub(super) fn may_change_unlike(
+        &self,
+        text: &[u8],
+        d: &Dialect,
+        schema: Option<&[u8]>,
+    ) -> bool {
+        let is_it = |schema: &[u8], name: &[u8]| find(&self.unlike, schema, name).is_some();
+        !self.unlike.is_empty()
+            && self.names(text, d, schema, is_it)
+            && begins_with(text, d, &CHANGES_ROWS)
+    }
+
+    /// What is said of such a text.
+    pub(super) fn unlike_rows(&self) -> Refused {
+        let names = self
+            .unlike
+            .iter()
+            .map(|(schema, name)| format!("{schema}.{name}"));
+        Refused::new(format!(
+            "every group has a table that it may change, but not with the same rows ({}): make them alike, and it is a global table from the next look on; or leave it out (`!schema.table` in `global_tables`)",
+            names.collect::<Vec<_>>().join(", ")
+        ))
+    }
+
+    fn changes_in(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
         let is_one_of = |word: &[u8], words: &[&str]| {
             words
                 .iter()
@@ -192,6 +252,36 @@ const CHANGES: [&str; 10] = [
     "rename",
 ];
 
+/// The same without what makes something new.
+const CHANGES_ROWS: [&str; 9] = [
+    "insert", "replace", "update", "delete", "load", "truncate", "alter", "drop", "rename",
+];
+
+/// Whether one of the statements of a text begins with one of these words, or may, behind WITH.
+fn begins_with(text: &[u8], d: &Dialect, words: &[&str]) -> bool {
+    let (mut is_first, mut is_with) = (true, false);
+    sql::Tokens::new(text, d).any(|t| {
+        let bytes = text.get(t.start..t.end).unwrap_or_default();
+        let is_one = || {
+            words
+                .iter()
+                .any(|w| bytes.eq_ignore_ascii_case(w.as_bytes()))
+        };
+        match t.tok {
+            Tok::Semicolon => {
+                (is_first, is_with) = (true, false);
+                false
+            }
+            Tok::Word if std::mem::take(&mut is_first) => {
+                is_with = bytes.eq_ignore_ascii_case(b"with");
+                is_one()
+            }
+            Tok::Word => is_with && is_one(),
+            _ => false,
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +304,7 @@ mod tests {
         Found {
             schemas: ["s".to_owned()].into(),
             tables: tables.collect(),
+            ..Found::default()
         }
     }
 
@@ -241,6 +332,49 @@ mod tests {
         let named = Placement::with(&config(r#"["s.plan"]"#), &[0, 1], &all).unwrap();
         assert_eq!(names(&named), ["plan"]);
         assert!(Found::schemas_of(&config("[]")).is_empty());
+    }
+
+    #[test]
+    fn what_has_other_rows_is_read_and_not_changed() {
+        let d = Dialect::new(sql::Server::MySql, 80_036);
+        let names = ["Color", "ord", "plan"];
+        let unlike = names.map(|name| ("s".to_owned(), name.to_owned()));
+        let found = Found {
+            unlike: unlike.into(),
+            ..found(&["zone"])
+        };
+        let auto = config(r#"["auto", "s.plan"]"#);
+        let placement = Placement::with(&auto, &[0, 1], &found).unwrap();
+        for (text, schema, wanted) in [
+            ("UPDATE color SET a = 1", Some("s"), true),
+            ("INSERT INTO s.`color` VALUES (1)", None, true),
+            ("REPLACE COLOR SET a = 1", Some("S"), true),
+            ("TRUNCATE color", Some("s"), true),
+            ("DROP TABLE IF EXISTS x, color", Some("s"), true),
+            ("ALTER TABLE color ADD b INT", Some("s"), true),
+            ("RENAME TABLE color TO x", Some("s"), true),
+            ("WITH a AS (SELECT 1) DELETE FROM color", Some("s"), true),
+            ("SELECT 1; DELETE FROM color", Some("s"), true),
+            ("DELETE FROM color", Some("other"), false),
+            ("DELETE FROM color", None, false),
+            ("SELECT * FROM color", Some("s"), false),
+            ("WITH a AS (SELECT 1) SELECT * FROM color", Some("s"), false),
+            ("CREATE TABLE IF NOT EXISTS color (a INT)", Some("s"), false),
+            ("UPDATE t SET color = 1", Some("s"), false),
+            ("UPDATE plan SET a = 1", Some("s"), false),
+        ] {
+            let schema = schema.map(str::as_bytes);
+            let text = text.as_bytes();
+            let got = placement.may_change_unlike(text, &d, schema);
+            assert_eq!(got, wanted, "{}", String::from_utf8_lossy(text));
+            if wanted {
+                assert!(placement.words().occur_in(text));
+                assert!(placement.is_mentioned(text, &d, schema));
+                assert!(placement.read(text, &d, schema).is_err());
+            }
+        }
+        let read = placement.read(b"SELECT * FROM color", &d, Some(b"s"));
+        assert!(matches!(read, Ok(None)), "{read:?}");
     }
 
     #[test]
@@ -275,6 +409,37 @@ mod tests {
                     "{text}"
                 );
             }
+        }
+        // What some group was seen not to have is no global table.
+        let apart = ["misc", "Color"].map(|name| ("s".to_owned(), name.to_owned()));
+        let some = Found {
+            apart: apart.into(),
+            ..Found::default()
+        };
+        let placement = Placement::with(&auto, &[0, 1], &some).unwrap();
+        for (text, schema, wanted) in [
+            ("UPDATE misc SET a = 1", Some("s"), true),
+            ("INSERT INTO s.color SELECT * FROM misc", Some("s"), true),
+            (
+                "DELETE m FROM misc m, COLOR c WHERE m.a = c.a",
+                Some("s"),
+                true,
+            ),
+            (
+                "UPDATE misc SET a = (SELECT 1 FROM other.zone)",
+                Some("s"),
+                true,
+            ),
+            ("INSERT INTO misc SELECT * FROM zone", Some("s"), false),
+            ("UPDATE zone SET a = 1", Some("s"), false),
+            ("UPDATE misc, zone SET misc.a = 1", Some("s"), false),
+            ("TRUNCATE misc", Some("s"), false),
+            ("UPDATE misc SET a = 1; DELETE FROM zone", Some("s"), false),
+            ("LOAD DATA INFILE 'x' INTO TABLE misc", Some("s"), false),
+        ] {
+            let schema = schema.map(str::as_bytes);
+            let read = placement.read(text.as_bytes(), &d, schema);
+            assert_eq!(matches!(read, Ok(None)), wanted, "{text}: {read:?}");
         }
         let known = Placement::new(&auto, &[0, 1]).unwrap();
         assert!(!known.may_change_in_doubt(b"UPDATE t SET a = 1", &d, Some(b"s")));

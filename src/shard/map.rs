@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::globals::{Found, globals};
+use super::globals::{Found, Globals, globals};
 use super::hash;
 use super::key::{INT_MAX, INT_MIN, Key, fold};
 use super::keyset::KeySet;
@@ -61,8 +61,12 @@ pub struct Placement {
     pub tables: Vec<Table>,
     /// Schema and name of tables that every group has, in order.
     pub globals: Vec<(String, String)>,
+    /// The same of those that every group has with other rows.
+    pub(super) unlike: Vec<(String, String)>,
     /// Schemas of which it is not known which others every group has.
     pub(super) doubt: Vec<String>,
+    /// Tables in them that some group does not have.
+    pub(super) apart: Vec<(String, String)>,
     /// Writes to these are done in all groups, as transactions over all of them.
     pub global_xa: bool,
     /// The groups.
@@ -94,14 +98,22 @@ impl Placement {
             .iter()
             .map(|table| Table::new(table, places))
             .collect();
-        let (globals, doubt) = globals(config, &tables, found);
+        let Globals {
+            tables: globals,
+            unlike,
+            doubt,
+            apart,
+        } = globals(config, &tables, found);
         let names = tables.iter().map(|table| table.name.as_str());
-        let names = names.chain(globals.iter().map(|(_, name)| name.as_str()));
+        let others = globals.iter().chain(&unlike);
+        let names = names.chain(others.map(|(_, name)| name.as_str()));
         let words = Words::new(names, !doubt.is_empty());
         let mut placement = Self {
             tables,
             globals,
+            unlike,
             doubt,
+            apart,
             global_xa: config.sharding.global_xa,
             groups: places.to_vec(),
             schemas: places

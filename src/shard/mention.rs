@@ -211,6 +211,7 @@ impl Placement {
     pub fn is_mentioned(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
         self.is_named(text, d, schema)
             || self.may_change_in_doubt(text, d, schema)
+            || self.may_change_unlike(text, d, schema)
             || self.asks_names(text, d, schema)
             || self.is_about_names(text, d, schema)
     }
@@ -239,6 +240,19 @@ impl Placement {
 
     /// Whether a sharded or global table may be named where a table can stand.
     pub(super) fn is_named(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
+        self.names(text, d, schema, |of, name| {
+            self.table(of, name).is_some() || self.is_global(of, name)
+        })
+    }
+
+    /// Whether a table may be named that is one of these, by its schema and name.
+    pub(super) fn names(
+        &self,
+        text: &[u8],
+        d: &Dialect,
+        schema: Option<&[u8]>,
+        is_one: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> bool {
         let mut standing = Standing::default();
         let mut qualifier: Option<Vec<u8>> = None;
         let mut is_qualified = false;
@@ -271,7 +285,7 @@ impl Placement {
             }
             // `FROM .name` has no qualifier, whatever stands before the dot.
             let qualifiers = [schema, qualifier.as_deref().filter(|_| is_qualified)];
-            let is_it = |of: &[u8]| self.table(of, &name).is_some() || self.is_global(of, &name);
+            let is_it = |of: &[u8]| is_one(of, &name);
             if standing.may_stand() && qualifiers.into_iter().flatten().any(is_it) {
                 return true;
             }

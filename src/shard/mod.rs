@@ -155,8 +155,12 @@ impl Placement {
         columns: &Columns,
     ) -> Result<Option<Shape>, Refused> {
         let may_change = self.may_change_in_doubt(text, d, schema);
-        if may_change && !self.is_named(text, d, schema) {
+        let is_open = may_change && !self.is_named(text, d, schema);
+        if is_open && (self.apart.is_empty() || !is_query_or_change(text, d)) {
             return Err(self.in_doubt());
+        }
+        if self.may_change_unlike(text, d, schema) {
+            return Err(self.unlike_rows());
         }
         if let Some(shape) = describe::describe(self, text, d, schema) {
             return Ok(Some(shape));
@@ -184,9 +188,15 @@ impl Placement {
                 Ok(None)
             };
         }
-        let parsed = parse::parse(text, d)?;
+        let parsed = match parse::parse(text, d) {
+            Err(_) if is_open => return Err(self.in_doubt()),
+            parsed => parsed?,
+        };
         let mut reader = Reader::new(self, text, d, schema, columns, parsed.is_doubtful);
-        reader.statement(&parsed.statement)?;
+        match reader.statement(&parsed.statement) {
+            Err(_) if is_open => return Err(self.in_doubt()),
+            read => read?,
+        }
         reader.shape.params = parsed.params;
         reader.shape.catalog = catalog;
         reader.shape.asks_schema = schema.is_some() && sql::asks_schema(text, d);
@@ -194,7 +204,8 @@ impl Placement {
             reader.obstacle("a locking read over several shards");
         }
         let writes = reader.shape.act != Act::Read;
-        if writes && may_change && reader.shape.names_unsharded {
+        if is_open && !reader.shape.names_unsharded || writes && may_change && reader.may_be_global
+        {
             return Err(self.in_doubt());
         }
         let writes = writes && !reader.inserts_home;

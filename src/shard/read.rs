@@ -38,6 +38,8 @@ pub(super) struct Reader<'a> {
     pub(super) inserted: Option<usize>,
     /// It inserts into a table that only the account's own group has.
     pub(super) inserts_home: bool,
+    /// It names a table that every group may have, while that is not known.
+    pub(super) may_be_global: bool,
     pub(super) shape: Shape,
 }
 
@@ -69,6 +71,7 @@ impl<'a> Reader<'a> {
             queries: 0,
             inserted: None,
             inserts_home: false,
+            may_be_global: false,
             shape: Shape::new(Act::Read),
         }
     }
@@ -148,6 +151,12 @@ impl<'a> Reader<'a> {
             }
             Some(Meaning::Unsharded) => {
                 self.shape.names_unsharded = true;
+                let schema = match parts[..] {
+                    [schema, _] => Some(name_bytes(schema)),
+                    _ => self.schema.map(<[u8]>::to_vec),
+                };
+                let schema = schema.unwrap_or_default();
+                self.may_be_global |= !self.placement.is_apart(&schema, &name_bytes(last));
                 None
             }
             None => None,

@@ -197,6 +197,7 @@ impl Worker {
         }
         let mut texts = Texts::default();
         texts.set_run(shared.decisions.run());
+        texts.count_definitions(shared.definitions.clone());
         Ok(Self {
             live,
             index,

@@ -58,6 +58,8 @@ pub struct Shared {
     pub condition: Condition,
     /// Writes over several groups.
     pub decisions: Decisions,
+    /// How often clients have changed definitions.
+    pub definitions: Arc<AtomicU64>,
 }
 
 impl Shared {
@@ -93,6 +95,7 @@ impl Shared {
             spare: Spare::default(),
             condition: Condition::default(),
             decisions: Decisions::default(),
+            definitions: Arc::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `global_tables = "auto"`: tables that every group has are found, and what is not known of a table is not done to it.
 
 use crate::Stage;
-use crate::common::{Bed, Login, Node, Param, Wire, eventually};
+use crate::common::{Atlas, Bed, Login, Node, Param, Wire, eventually};
 
 /// What is said of a write to a table that every group has.
 const GLOBAL: &str = "a write to a global table";
@@ -69,13 +69,26 @@ fn tables_in_every_group_are_found() {
             server.ok(&format!("CREATE VIEW {there}.seen AS SELECT 1 AS one"));
         }
         stage.atlas.signal("HUP");
-        stage
-            .atlas
-            .wait_log(&format!("{found} {schema}.color, {schema}.late"));
+        stage.atlas.wait_log(&format!("{found} {schema}.color"));
         stage.atlas.wait_log(&format!(
             "table {schema}.shape is defined otherwise in group s1 than in group main: column 1 is `id` int"
         ));
         assert!(!stage.atlas.log().contains(&format!("{schema}.seen")));
+        // What was written before it was in every group is in one only: it is read there, and no more comes to it.
+        stage.atlas.wait_log(&format!(
+            "table {schema}.late is in every group, and defined alike, but its rows are others"
+        ));
+        for sql in ["INSERT INTO late VALUES (3)", "TRUNCATE late"] {
+            let said = error(&mut client, sql);
+            assert!(said.contains("not with the same rows"), "{sql}: {said}");
+        }
+        assert_eq!(client.execute(&late, &[Param::Int(3)]).error_code(), 1105);
+        assert_eq!(prepare_error(&mut client, "DELETE FROM late"), 1105);
+        assert_eq!(client.query("SELECT COUNT(*) FROM late").cell(), "1");
+        let (second, there) = &mut groups[1];
+        second.ok(&format!("INSERT INTO {there}.late VALUES (1)"));
+        stage.atlas.signal("HUP");
+        stage.atlas.wait_log(&format!("{found} {schema}.late"));
         // What was prepared when it was none is not done in one group only.
         let again = client.execute(&late, &[Param::Int(2)]).error().unwrap();
         assert!(
@@ -209,5 +222,53 @@ fn what_is_not_known_is_not_written() {
             error(&mut client, "UPDATE misc SET k = 5 WHERE uid = 7").is_empty()
         });
         assert!(error(&mut client, "UPDATE zone SET name = 'x'").contains(GLOBAL));
+    }
+}
+
+/// A table that a client of Atlas makes, as the last group's, is looked for in the others at once.
+#[test]
+fn what_a_client_makes_is_looked_for() {
+    for bed in Bed::both() {
+        let stage = Stage::with(&bed, "transaction", "global_tables = \"auto\"", "");
+        let mut client = stage.client();
+        let mut second = bed.root(Node::Second);
+        second.ok(&format!("CREATE TABLE {}_b.fresh (id INT)", stage.schema));
+        client.ok("CREATE TABLE fresh (id INT)");
+        stage.atlas.wait_log(&format!(
+            "found in every group, and global from here on: {}.fresh",
+            stage.schema
+        ));
+        assert!(error(&mut client, "INSERT INTO fresh VALUES (1)").contains(GLOBAL));
+    }
+}
+
+/// Where one of three groups does not say what it has, what one of the others is seen not to have is written as ever.
+#[test]
+fn what_some_group_does_not_have_is_written() {
+    for bed in Bed::both() {
+        let stage = Stage::with(&bed, "transaction", "global_tables = \"auto\"", "");
+        let (schema, mut client) = (stage.schema.to_string(), stage.client());
+        let path = stage.atlas.config_path();
+        let text = std::fs::read_to_string(path).unwrap();
+        let text = text.replace(&stage.atlas.address().to_string(), "{listen}");
+        // A process that begins does not know what another has found; the sharded tables of the third group are not there.
+        let atlas = Atlas::start(format!(
+            "{text}\n[[groups]]\nname = \"s2\"\nprimary = \"{}\"\nschemas = {{ {schema} = \"{schema}_c\" }}\n[[tables]]\nname = \"{schema}.far\"\nkey = \"uid\"\nranges = [{{ groups = [\"s2\"] }}]\n",
+            bed.address(Node::Second)
+        ));
+        let mut other = Wire::connect(atlas.address(), &Login::plain().schema(&stage.schema));
+        for sql in [
+            "UPDATE zone SET name = 'x'",
+            "INSERT INTO misc SELECT id, id FROM zone",
+        ] {
+            let said = error(&mut other, sql);
+            assert!(said.contains("it is not known yet"), "{sql}: {said}");
+        }
+        other.ok("UPDATE misc SET k = 5 WHERE uid = 1");
+        other.ok("INSERT INTO misc VALUES (8, 8)");
+        let statement = other.prepare("DELETE FROM misc WHERE uid = ?");
+        other.execute(&statement, &[Param::Int(8)]).assert_ok();
+        other.ok("UPDATE ord SET amt = 5 WHERE uid = 1");
+        assert_eq!(client.query("SELECT k FROM misc WHERE uid = 1").cell(), "5");
     }
 }

@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Fault;
 use super::connection::{Answer, Connection, Target};
 use super::definitions::{Definition, columns, difference, quoted};
+use super::rows::{self, Rows};
 use super::search::{self, Search, Table};
 use crate::config::HostAddress;
 use crate::control::desk::Desk;
@@ -63,13 +65,13 @@ fn run(desk: &Desk) {
     }
     let mut told = BTreeSet::new();
     let mut search = Search::default();
-    let mut seen: Option<(u64, Instant, Duration)> = None;
+    let mut seen: Option<Last> = None;
     loop {
         let live = desk.shared().live();
         let version = live.snapshot.version;
-        let is_due =
-            |(of, at, every): (u64, Instant, Duration)| of != version || at.elapsed() >= every;
-        if seen.is_none_or(is_due)
+        let definitions = desk.shared().definitions.load(Ordering::Relaxed);
+        let is_due = |last: &Last| last.is_over(version, definitions, Instant::now());
+        if seen.as_ref().is_none_or(is_due)
             && let Some(placement) = &live.snapshot.placement
         {
             let mut wrong = BTreeSet::new();
@@ -84,9 +86,35 @@ fn run(desk: &Desk) {
                 }
                 tell(desk, &mut told, wrong, placement.globals.len());
             }
-            seen = Some((version, Instant::now(), every));
+            seen = Some(Last {
+                version,
+                definitions,
+                at: Instant::now(),
+                every,
+            });
         }
         std::thread::sleep(TICK);
+    }
+}
+
+/// The last look.
+struct Last {
+    /// What was in force.
+    version: u64,
+    /// How often clients had changed definitions before it.
+    definitions: u64,
+    at: Instant,
+    /// From one to the next.
+    every: Duration,
+}
+
+impl Last {
+    /// It is time for another.
+    fn is_over(&self, version: u64, definitions: u64, now: Instant) -> bool {
+        let age = now.saturating_duration_since(self.at);
+        // Where clients change definitions all the time, groups are asked from time to time only.
+        let is_new = self.definitions != definitions && self.every != EVERY && age >= SOON;
+        self.version != version || is_new || age >= self.every
     }
 }
 
@@ -117,6 +145,7 @@ fn find(
         groups: &looked.groups,
         tables: looked.tables,
         is_complete: looked.is_complete,
+        apart: looked.apart,
     };
     let result = search.judge(&before, &seen, Instant::now());
     wrong.extend(result.wrong);
@@ -165,6 +194,8 @@ struct Looked {
     tables: BTreeMap<(String, String), Table>,
     /// Every group answered.
     is_complete: bool,
+    /// Tables that a group which answered does not have.
+    apart: BTreeSet<(String, String)>,
 }
 
 /// A group that is asked.
@@ -228,6 +259,8 @@ fn look(
             }),
         }
     }
+    let sets: Vec<_> = groups.iter().map(|group| &group.tables).collect();
+    let apart = search::in_some(&sets);
     let mut known: BTreeMap<(String, String), Table> = BTreeMap::new();
     if is_complete {
         let taken = placement.taken(&live.snapshot.config);
@@ -247,6 +280,17 @@ fn look(
         }
         described.is_ok()
     });
+    if is_complete {
+        for (name, table) in &mut known {
+            if !table.is_known && table.is_alike_in(groups.len()) {
+                match compare(&mut groups, placement, name) {
+                    Rows::Alike => {}
+                    Rows::Others => table.has_other_rows = true,
+                    Rows::Unknown(why) => log::debug!("{}.{}: {why}", name.0, name.1),
+                }
+            }
+        }
+    }
     for ((schema, name), table) in &known {
         if table.is_known {
             for group in &groups {
@@ -279,7 +323,30 @@ fn look(
         groups: groups.into_iter().map(Group::leave).collect(),
         tables: known,
         is_complete,
+        apart,
     }
+}
+
+/// Whether a table has the same rows in all groups. What is written to it at the moment may be seen in one group before the other.
+fn compare(groups: &mut [Group], placement: &Placement, (schema, name): &(String, String)) -> Rows {
+    const TRIES: usize = 3;
+    let mut rows = Rows::Alike;
+    for _ in 0..TRIES {
+        let seen = groups.iter_mut().map(|group| {
+            let there = placement.schema_on(group.place, schema);
+            rows::of(
+                &mut group.connection,
+                (there, name),
+                Instant::now() + PATIENCE,
+            )
+        });
+        rows = rows::compare(&seen.collect::<Vec<_>>());
+        if rows != Rows::Others {
+            break;
+        }
+        std::thread::sleep(TICK / 5);
+    }
+    rows
 }
 
 impl Group {
@@ -381,4 +448,28 @@ pub(in crate::control) fn at<T>(
         monitor: &live.snapshot.config.monitor,
     };
     connect(&target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_that_clients_change_are_looked_at_soon() {
+        let at = Instant::now();
+        let last = |every| Last {
+            version: 1,
+            definitions: 4,
+            at,
+            every,
+        };
+        let search = last(EVERY_SEARCH);
+        assert!(!search.is_over(1, 4, at + SOON));
+        assert!(!search.is_over(1, 5, at + SOON / 2));
+        assert!(search.is_over(1, 5, at + SOON));
+        assert!(search.is_over(2, 4, at));
+        assert!(search.is_over(1, 4, at + EVERY_SEARCH));
+        // Where nothing is found, they are nobody's business.
+        assert!(!last(EVERY).is_over(1, 5, at + SOON));
+    }
 }

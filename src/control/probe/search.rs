@@ -22,6 +22,22 @@ pub(super) struct Table {
     pub(super) definitions: Vec<Definition>,
     /// It is global already.
     pub(super) is_known: bool,
+    /// Its rows were seen to be others in one group than in another.
+    pub(super) has_other_rows: bool,
+}
+
+impl Table {
+    /// So many groups have it, and all define it alike.
+    pub(super) fn is_alike_in(&self, groups: usize) -> bool {
+        self.definitions.len() == groups
+            && self
+                .definitions
+                .split_first()
+                .is_some_and(|(first, others)| {
+                    let is_it = |other: &Definition| difference(first, other).is_none();
+                    others.iter().all(is_it)
+                })
+    }
 }
 
 /// What was seen.
@@ -34,13 +50,15 @@ pub(super) struct Seen<'a> {
     pub(super) tables: BTreeMap<(String, String), Table>,
     /// All groups did.
     pub(super) is_complete: bool,
+    /// Tables that one of them does not have.
+    pub(super) apart: BTreeSet<(String, String)>,
 }
 
 /// What is made of it.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     pub(super) found: Found,
-    pub(super) wrong: Option<String>,
+    pub(super) wrong: Vec<String>,
     /// A table may be dropped: another look is to tell.
     pub(super) is_leaving: bool,
 }
@@ -58,6 +76,9 @@ impl Search {
         let mut found = before.clone();
         if !seen.is_complete {
             // What is in force stays, and what is not known stays so.
+            if found.schemas != *seen.schemas {
+                found.apart.clone_from(&seen.apart);
+            }
             return Judged {
                 found,
                 ..Judged::default()
@@ -84,39 +105,55 @@ impl Search {
             }
         }
         self.lost.retain(|name, _| before.tables.contains(name));
-        let is_global = |table: &Table| match table.definitions.split_first() {
-            Some((first, others)) => {
-                table.definitions.len() == seen.groups.len()
-                    && others
-                        .iter()
-                        .all(|other| difference(first, other).is_none())
-            }
-            None => false,
+        let groups = seen.groups.len();
+        let new = seen.tables.iter();
+        let new = new.filter(|(_, table)| !table.is_known && table.is_alike_in(groups));
+        let (unlike, new): (Vec<_>, Vec<_>) = new.partition(|(_, table)| table.has_other_rows);
+        let names = |of: Vec<(&(String, String), &Table)>| -> BTreeSet<(String, String)> {
+            of.into_iter().map(|(name, _)| name.clone()).collect()
         };
-        let new: BTreeSet<(String, String)> = seen
-            .tables
-            .iter()
-            .filter(|(_, table)| !table.is_known && is_global(table))
-            .map(|(name, _)| name.clone())
-            .collect();
+        let (unlike, new) = (names(unlike), names(new));
         let count = found.tables.union(&new).count();
         if count > FOUND_MAX {
             return Judged {
-                wrong: Some(format!(
+                wrong: vec![format!(
                     "{count} tables are in every group, and alike; `global_tables = \"auto\"` is for {FOUND_MAX} at most: name those that are meant"
-                )),
+                )],
                 found,
                 is_leaving,
             };
         }
         found.tables.extend(new);
         found.schemas.clone_from(seen.schemas);
+        found.apart.clear();
+        let told = unlike.iter().map(|(schema, name)| {
+            format!(
+                "table {schema}.{name} is in every group, and defined alike, but its rows are others in one than in another: it is not taken for a global table, and is not written to until they are the same; leave it out with `!{schema}.{name}` if it is none"
+            )
+        });
+        let wrong = told.collect();
+        found.unlike = unlike;
         Judged {
             found,
-            wrong: None,
+            wrong,
             is_leaving,
         }
     }
+}
+
+/// The tables that are in some of these sets, in whatever case, and not in all.
+pub(super) fn in_some(groups: &[&BTreeSet<(String, String)>]) -> BTreeSet<(String, String)> {
+    let folded = |of: &BTreeSet<(String, String)>| -> BTreeSet<(String, String)> {
+        let names = of.iter();
+        names
+            .map(|(schema, name)| (schema.to_ascii_lowercase(), name.to_ascii_lowercase()))
+            .collect()
+    };
+    let sets: Vec<_> = groups.iter().map(|of| folded(of)).collect();
+    let all = sets.iter().flatten();
+    all.filter(|name| !sets.iter().all(|of| of.contains(*name)))
+        .cloned()
+        .collect()
 }
 
 /// The tables that are in each of these sets, without those that are something else; names that differ in case only are none, as it
@@ -175,6 +212,7 @@ mod tests {
             Table {
                 definitions,
                 is_known,
+                has_other_rows: false,
             },
         )
     }
@@ -191,6 +229,7 @@ mod tests {
             groups: &["a".to_owned(), "b".to_owned()],
             tables: tables.into_iter().collect(),
             is_complete,
+            apart: set(&["w"]),
         };
         search.judge(before, &seen, now)
     }
@@ -204,6 +243,8 @@ mod tests {
         let taken = set(&["ord"]);
         assert_eq!(in_every(&[&a, &b], &taken), set(&["x", "Y"]));
         assert_eq!(in_every(&[], &taken), set(&[]));
+        assert_eq!(in_some(&[&a, &b]), set(&["z", "w"]));
+        assert_eq!(in_some(&[&a]), set(&[]));
     }
 
     #[test]
@@ -218,7 +259,9 @@ mod tests {
             false,
             start,
         );
-        assert_eq!(none.found, Found::default());
+        assert_eq!((none.found.schemas.len(), none.found.tables.len()), (0, 0));
+        // But that one has a table which another has not says that it is none.
+        assert_eq!(none.found.apart, set(&["w"]));
         let tables = vec![
             table("x", &both("int"), false),
             table("y", &both("text"), false),
@@ -263,6 +306,28 @@ mod tests {
     }
 
     #[test]
+    fn other_rows_are_told_until_they_are_the_same() {
+        let (mut search, now) = (Search::default(), Instant::now());
+        let with = |has_other_rows: bool| {
+            let (name, x) = table("x", &[("a", "int"), ("b", "int")], false);
+            let x = Table {
+                has_other_rows,
+                ..x
+            };
+            vec![(name, x)]
+        };
+        let first = judged(&mut search, &Found::default(), with(true), true, now);
+        assert_eq!((first.found.tables.len(), first.wrong.len()), (0, 1));
+        assert_eq!(first.found.unlike, set(&["x"]));
+        // Nobody has answered: they are no more alike than they were.
+        let again = judged(&mut search, &first.found, Vec::new(), false, now);
+        assert_eq!(again.found, first.found);
+        let then = judged(&mut search, &first.found, with(false), true, now);
+        assert_eq!((then.found.unlike.len(), then.wrong.len()), (0, 0));
+        assert_eq!(then.found.tables, set(&["x"]));
+    }
+
+    #[test]
     fn there_are_not_too_many() {
         let names: Vec<String> = (0..=FOUND_MAX).map(|n| format!("t{n}")).collect();
         let tables = names
@@ -276,11 +341,6 @@ mod tests {
             Instant::now(),
         );
         assert_eq!(result.found, Found::default());
-        assert!(
-            result
-                .wrong
-                .unwrap()
-                .starts_with("257 tables are in every group")
-        );
+        assert!(result.wrong[0].starts_with("257 tables are in every group"));
     }
 }
