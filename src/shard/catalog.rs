@@ -225,7 +225,10 @@ pub struct Place {
     has_alias: bool,
 }
 
-/// The places where a query names them; none in what is no query.
+/// What may be stored, with statements in it.
+const STORED: [&str; 3] = ["create", "alter", "begin"];
+
+/// The places where queries name them; none in what is no query.
 pub(super) fn places(text: &[u8], d: &Dialect) -> Vec<Place> {
     const QUERIES: [&str; 6] = ["select", "with", "explain", "desc", "describe", "analyze"];
     let is = |bytes: &[u8], words: &[&str]| {
@@ -234,21 +237,32 @@ pub(super) fn places(text: &[u8], d: &Dialect) -> Vec<Place> {
     };
     let mut found = Vec::new();
     let (mut is_first, mut select_at) = (true, None);
+    // It is no query.
+    let mut is_other = false;
     let mut tokens = sql::Tokens::new(text, d).peekable();
     // The two tokens before.
     let (mut schema_at, mut dot_of): (Option<Range<usize>>, Option<Range<usize>>) = (None, None);
     while let Some(t) = tokens.next() {
         let bytes = text.get(t.start..t.end).unwrap_or_default();
         let is_name = matches!(t.tok, Tok::Word | Tok::Name);
+        if t.tok == Tok::Semicolon {
+            (is_first, select_at, is_other) = (true, None, false);
+            (schema_at, dot_of) = (None, None);
+            continue;
+        }
         if t.tok == Tok::Word {
-            if is_first && !is(bytes, &QUERIES) {
-                return Vec::new();
+            if is_first && is(bytes, &STORED) {
+                break;
             }
+            is_other |= is_first && !is(bytes, &QUERIES);
             if is(bytes, &["select"]) {
                 select_at = Some(t.start);
             }
         }
         is_first &= t.tok == Tok::Open;
+        if is_other {
+            continue;
+        }
         let whole = dot_of.take();
         if t.tok == Tok::Dot {
             dot_of = schema_at.take();

@@ -31,25 +31,27 @@ impl Item {
 
 /// The first tokens of a text.
 pub(super) fn items(text: &[u8], d: &Dialect, count: usize) -> Vec<Item> {
-    sql::Tokens::new(text, d)
-        .take(count)
-        .map(|t| {
-            let bytes = text.get(t.start..t.end).unwrap_or_default();
-            Item {
-                name: match t.tok {
-                    Tok::Word => bytes.to_vec(),
-                    _ => sql::decode(bytes, d).unwrap_or_default(),
-                },
-                is_word: t.tok == Tok::Word,
-                is_dot: t.tok == Tok::Dot,
-                is_comma: t.tok == Tok::Comma,
-                is_end: t.tok == Tok::Semicolon,
-                opens: t.tok == Tok::Open,
-                closes: t.tok == Tok::Close,
-                place: t.start..t.end,
-            }
-        })
-        .collect()
+    let tokens = sql::Tokens::new(text, d).take(count);
+    tokens.map(|t| Item::new(text, &t, d)).collect()
+}
+
+impl Item {
+    pub(super) fn new(text: &[u8], t: &sql::Token, d: &Dialect) -> Self {
+        let bytes = text.get(t.start..t.end).unwrap_or_default();
+        Self {
+            name: match t.tok {
+                Tok::Word => bytes.to_vec(),
+                _ => sql::decode(bytes, d).unwrap_or_default(),
+            },
+            is_word: t.tok == Tok::Word,
+            is_dot: t.tok == Tok::Dot,
+            is_comma: t.tok == Tok::Comma,
+            is_end: t.tok == Tok::Semicolon,
+            opens: t.tok == Tok::Open,
+            closes: t.tok == Tok::Close,
+            place: t.start..t.end,
+        }
+    }
 }
 
 /// The table that a statement describes: where its answer has names, the schema if it is named, and the name.

@@ -421,7 +421,7 @@ mod tests {
             ("UPDATE misc SET a = 1", Some("s"), true),
             ("INSERT INTO s.color SELECT * FROM misc", Some("s"), true),
             (
-                "DELETE m FROM misc m, COLOR c WHERE m.a = c.a",
+                "DELETE FROM misc WHERE a IN (SELECT a FROM COLOR)",
                 Some("s"),
                 true,
             ),

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::describe::{Item, items};
+use super::describe::Item;
 use super::fill::Edit;
 use super::known::{Names, push_elsewhere, push_schema};
 use super::map::{Placement, Table, is_name};
 use super::refused::Refused;
-use crate::sql::{self, Dialect, Server};
+use crate::sql::{self, Dialect, Server, Tok};
 
 /// Longer ones are not read.
 const WORDS_MAX: usize = 4096;
@@ -31,52 +31,119 @@ pub struct Listing {
     end: usize,
 }
 
-/// The statement that a text is, if it lists tables that may have other names.
+/// The statements of a text that list tables which may have other names.
 ///
 /// # Errors
-/// It is one of several.
-pub(super) fn listing(
+/// It is not known of which schema one lists them.
+pub(super) fn listings(
     placement: &Placement,
     text: &[u8],
     d: &Dialect,
     schema: Option<&[u8]>,
-) -> Result<Option<Listing>, Refused> {
-    let first = items(text, d, 5);
-    if !first.first().is_some_and(|item| item.is_one_of(&["show"])) {
-        return Ok(None);
+) -> Result<Vec<Listing>, Refused> {
+    let mut found = Vec::new();
+    // Those of a text are one behind the other; in what is stored they are left as they are.
+    let mut goes_elsewhere = false;
+    for words in Statements::of(text, d) {
+        let is = |at: usize, of: &[&str]| words.get(at).is_some_and(|item| item.is_one_of(of));
+        if is(0, &["create", "alter"]) || is(0, &["begin"]) && is(1, &["not"]) {
+            break;
+        }
+        goes_elsewhere |= is(0, &["use"]);
+        let schema = schema.filter(|_| !goes_elsewhere);
+        match listing(placement, text, &words, schema) {
+            None => {}
+            Some(Lists::These(listing)) => found.push(listing),
+            Some(Lists::Unknown) if goes_elsewhere => {
+                return Err(Refused::new(
+                    "SHOW TABLES behind USE in one text: name its schema (FROM), or send it alone",
+                ));
+            }
+            Some(Lists::Unknown) => {}
+        }
     }
-    let Some((list, mut at)) = kind(&first) else {
-        return Ok(None);
-    };
-    let all = items(text, d, WORDS_MAX);
-    let is = |at: usize, words: &[&str]| all.get(at).is_some_and(|item| item.is_one_of(words));
+    Ok(found)
+}
+
+/// Whether it is all that a text has.
+pub(super) fn is_alone(listings: &[Listing], text: &[u8], d: &Dialect) -> bool {
+    let others = Statements::of(text, d).filter(|words| !words.is_empty());
+    listings.len() == 1 && others.count() == 1
+}
+
+/// The words of each statement of a text: of one that shows something all, and of any other those at its front.
+struct Statements<'t> {
+    text: &'t [u8],
+    d: &'t Dialect,
+    tokens: sql::Tokens<'t>,
+}
+
+impl<'t> Statements<'t> {
+    fn of(text: &'t [u8], d: &'t Dialect) -> Self {
+        Self {
+            text,
+            d,
+            tokens: sql::Tokens::new(text, d),
+        }
+    }
+}
+
+impl Iterator for Statements<'_> {
+    type Item = Vec<Item>;
+
+    fn next(&mut self) -> Option<Vec<Item>> {
+        let mut words: Vec<Item> = Vec::new();
+        let mut is_any = false;
+        for t in self.tokens.by_ref() {
+            is_any = true;
+            if t.tok == Tok::Semicolon {
+                break;
+            }
+            let max = match words.first() {
+                Some(first) if first.is_one_of(&["show"]) => WORDS_MAX,
+                _ => 2,
+            };
+            if words.len() < max {
+                words.push(Item::new(self.text, &t, self.d));
+            }
+        }
+        is_any.then_some(words)
+    }
+}
+
+enum Lists {
+    These(Listing),
+    /// Those of a schema that is not known.
+    Unknown,
+}
+
+/// The statement of these words, if it lists tables that may have other names.
+fn listing(
+    placement: &Placement,
+    text: &[u8],
+    words: &[Item],
+    schema: Option<&[u8]>,
+) -> Option<Lists> {
+    if !words.first()?.is_one_of(&["show"]) || words.len() >= WORDS_MAX {
+        return None;
+    }
+    let (list, mut at) = kind(words)?;
+    let is = |at: usize, of: &[&str]| words.get(at).is_some_and(|item| item.is_one_of(of));
     let mut schema = schema.map(<[u8]>::to_vec);
     if is(at, &["from", "in"]) {
-        schema = all.get(at + 1).map(|item| item.name.clone());
+        schema = words.get(at + 1).map(|item| item.name.clone());
         at += 2;
     }
     let Some(schema) = schema else {
-        return Ok(None);
+        return Some(Lists::Unknown);
     };
+    let start = words.first()?.place.start;
+    let last = words.get(at.checked_sub(1)?)?;
     let of_schema = |table: &Table| is_name(&table.schema, &schema);
-    let is_told = placement.tables.iter().any(of_schema);
-    let (Some(start), Some(last)) = (
-        all.first().map(|item| item.place.start),
-        at.checked_sub(1).and_then(|at| all.get(at)),
-    ) else {
-        return Ok(None);
-    };
-    if !is_told || all.len() >= WORDS_MAX {
-        return Ok(None);
+    if !placement.tables.iter().any(of_schema) {
+        return None;
     }
-    let ends_at = all.iter().position(|item| item.is_end);
-    let words = all.get(..ends_at.unwrap_or(all.len())).unwrap_or_default();
-    if ends_at.is_some_and(|at| all.get(at + 1).is_some()) {
-        return Err(Refused::new(
-            "SHOW TABLES of a schema with sharded tables among other statements: send it alone",
-        ));
-    }
-    let like = match (all.get(at), all.get(at + 1)) {
+    let like = match (words.get(at), words.get(at + 1)) {
         (Some(word), Some(pattern)) if word.is_one_of(&["like"]) => {
             Some((word.place.clone(), pattern.place.clone())).filter(|_| words.len() == at + 2)
         }
@@ -84,7 +151,7 @@ pub(super) fn listing(
     };
     let is_known = like.is_some() || is(at, &["where"]) || at == words.len();
     let end = words.last().map_or(text.len(), |item| item.place.end);
-    Ok(is_known.then_some(Listing {
+    is_known.then_some(Lists::These(Listing {
         list,
         schema,
         head: start..last.place.end,

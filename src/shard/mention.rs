@@ -36,6 +36,11 @@ const WORD: [bool; 256] = {
     table
 };
 
+/// A question for names may have this word.
+fn asks(word: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(b"information_schema") || word.eq_ignore_ascii_case(b"show")
+}
+
 fn is_word(b: u8) -> bool {
     WORD[usize::from(b)]
 }
@@ -97,8 +102,7 @@ impl Words {
             let rest = text.get(at..).unwrap_or_default();
             let len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
             let word = rest.get(..len).unwrap_or_default();
-            let is_catalog = || word.eq_ignore_ascii_case(b"information_schema");
-            if self.has(word) || self.has_other_names && is_catalog() {
+            if self.has(word) || self.has_other_names && asks(word) {
                 return true;
             }
             // `/*!50000orders */`
@@ -180,7 +184,7 @@ impl Placement {
     /// Whether a text asks servers for their names, and some are others than clients know.
     fn asks_names(&self, text: &[u8], d: &Dialect, schema: Option<&[u8]>) -> bool {
         // One that is refused asks.
-        let lists = || !matches!(listing::listing(self, text, d, schema), Ok(None));
+        let lists = || listing::listings(self, text, d, schema).map_or(true, |all| !all.is_empty());
         self.words().has_other_names && (!self.catalog(text, d).is_empty() || lists())
     }
 

@@ -174,12 +174,16 @@ impl Placement {
         if let Some(shape) = define::define(self, text, d, schema)? {
             return Ok(Some(shape));
         }
-        if let Some(listing) = listing::listing(self, text, d, schema)? {
-            return Ok(Some(Shape::of_names(Some(listing), Vec::new())));
-        }
+        let listings = listing::listings(self, text, d, schema)?;
         let catalog = self.catalog(text, d);
-        if !catalog.is_empty() && !self.is_named(text, d, schema) {
-            return Ok(Some(Shape::of_names(None, catalog)));
+        let asks = !listings.is_empty() || !catalog.is_empty();
+        if asks && (listing::is_alone(&listings, text, d) || !self.is_named(text, d, schema)) {
+            return Ok(Some(Shape::of_names(listings, catalog)));
+        }
+        if !listings.is_empty() {
+            return read::refuse(
+                "SHOW TABLES and a statement on a sharded or global table in one text: send it alone",
+            );
         }
         if !is_query_or_change(text, d) {
             return if mention::is_acted_on(self, text, d, schema) {

@@ -99,15 +99,15 @@ impl Shape {
             obstacle: None,
             limit: None,
             shows: Shows::Data,
-            listing: None,
+            listings: Vec::new(),
             catalog: Vec::new(),
         }
     }
 
     /// One that asks servers for their names.
-    pub(super) fn of_names(listing: Option<Listing>, catalog: Vec<Place>) -> Self {
+    pub(super) fn of_names(listings: Vec<Listing>, catalog: Vec<Place>) -> Self {
         Self {
-            listing,
+            listings,
             catalog,
             ..Self::new(Act::Read)
         }
@@ -116,7 +116,7 @@ impl Shape {
     /// It asks servers for their names, those of the account's own group.
     #[must_use]
     pub fn asks_names(&self) -> bool {
-        self.listing.is_some() || !self.catalog.is_empty()
+        !self.listings.is_empty() || !self.catalog.is_empty()
     }
 
     /// One about a table as such: no row of it is chosen, and no name stands for it.
@@ -218,7 +218,7 @@ pub struct Shape {
     /// Where its rows name tables.
     pub shows: Shows,
     /// It lists tables or schemas.
-    pub listing: Option<Listing>,
+    pub listings: Vec<Listing>,
     /// Where it names tables of `information_schema`.
     pub catalog: Vec<Place>,
 }

@@ -154,7 +154,7 @@ pub(super) fn edits(
             edits.push((place.clone(), quoted(there, d)?, None));
         }
     }
-    if let Some(listing) = &shape.listing {
+    for listing in &shape.listings {
         listing.edits(placement, group, (text, d), &mut edits)?;
     }
     if !shape.catalog.is_empty() {

@@ -1,10 +1,10 @@
 //! Lists of tables, and `information_schema`: sharded tables are there once, by their own names, as they would be on one server; and no
 //! statement gives a table another name that the configuration has.
 
-use atlas::wire::ColumnDef;
+use atlas::wire::{Capabilities, ColumnDef};
 
 use crate::Stage;
-use crate::common::{Atlas, Bed, Login, Node, Param, Part, Reply, Wire, config_for};
+use crate::common::{Atlas, Bed, Login, Node, Param, Part, Reply, Schema, Wire, config_for};
 
 /// The names of the columns.
 fn titles(reply: &Reply) -> Vec<String> {
@@ -169,6 +169,71 @@ fn b5_prepared_questions_have_the_names_that_clients_know() {
         for row in rows {
             assert_eq!(row[0].as_deref(), Some(&b"\x03log"[..]));
         }
+    }
+}
+
+/// Among other statements, in one text.
+#[test]
+fn b5_lists_in_texts_of_several_statements() {
+    for bed in Bed::both() {
+        let stage = Stage::new(&bed, "transaction");
+        prepare(&stage);
+        let (schema, whole) = (stage.schema.to_string(), stage.whole.to_string());
+        let several = |node: std::net::SocketAddr, schema: &Schema| {
+            let login = Login::plain().schema(schema);
+            Wire::connect(node, &login.with(Capabilities::MULTI_STATEMENTS))
+        };
+        let mut client = several(stage.atlas.address(), &stage.schema);
+        let mut direct = several(bed.address(Node::Primary), &stage.whole);
+        let told = |reply: &Reply| {
+            let payloads = reply.packets.iter().filter(|p| p.part == Part::Row);
+            let rows: Vec<_> = payloads
+                .map(|p| String::from_utf8_lossy(&p.payload).into_owned())
+                .collect();
+            format!("{:?} {:?} {rows:?}", reply.error(), titles(reply))
+        };
+        for sql in [
+            "SHOW TABLES; SELECT 1",
+            "SELECT 1; SHOW TABLES",
+            "SET @a = 1; SHOW TABLES LIKE 'log%'; SELECT @a",
+            "SHOW TABLES LIKE 'log%';; ",
+            "SHOW FULL TABLES LIKE 'log%'; SHOW TABLES WHERE Tables_in_{s} = 'log'; SHOW TABLES FROM {s} LIKE 'log_0'",
+            "SET @a = 1; SELECT table_name FROM information_schema.tables WHERE table_schema = '{s}' ORDER BY BINARY table_name",
+            "UPDATE misc SET k = 1 WHERE uid = 9; SELECT column_name FROM information_schema.columns WHERE table_schema = '{s}' AND table_name = 'log' ORDER BY 1; SHOW TABLES LIKE 'log'",
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{s}'; SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = '{s}' AND table_name = 'log'",
+            "USE {s}; SHOW TABLES FROM {s} LIKE 'l%'",
+            "SHOW TABLES LIKE 'log'; SELECT nope; SHOW TABLES",
+        ] {
+            let ours = told(&client.query(&sql.replace("{s}", &schema)));
+            let theirs = told(&direct.query(&sql.replace("{s}", &whole)));
+            assert_eq!(
+                ours,
+                theirs.replace(&whole, &schema),
+                "{:?}: {sql}",
+                bed.kind
+            );
+        }
+        for sql in [
+            "SHOW TABLES; SELECT * FROM ord WHERE uid = 2",
+            "INSERT INTO log VALUES (1, 'a'); SHOW TABLES",
+            "USE {s}; SHOW TABLES",
+        ] {
+            let reply = client.query(&sql.replace("{s}", &schema));
+            assert_eq!(reply.error_code(), 1105, "{sql}");
+        }
+        // The numbers of each are its own.
+        let rows = client.query("SHOW TABLE STATUS LIKE 'log'; SHOW TABLES LIKE 'log'");
+        let rows = rows.assert_ok().results();
+        assert_eq!(rows.len(), 2);
+        // What is stored is left as it is.
+        client.ok("CREATE PROCEDURE lists() BEGIN SELECT 1; SHOW TABLES LIKE 'log\\_0'; END");
+        let reply = client.query("SHOW CREATE PROCEDURE lists");
+        assert!(
+            reply.rows()[0][2]
+                .as_deref()
+                .unwrap()
+                .contains("SHOW TABLES LIKE 'log")
+        );
     }
 }
 

@@ -64,9 +64,22 @@ fn lists_are_asked_of_information_schema() {
         ("SHOW OPEN TABLES", "-".to_owned()),
         ("SHOW STATUS", "-".to_owned()),
         (
-            "SHOW TABLES; SELECT 1",
-            "SHOW TABLES of a schema with sharded tables among other statements: send it alone"
+            "SET @a = 1; SHOW TABLES; SELECT 1",
+            format!("0: SET @a = 1; {plain}{}; SELECT 1", end("Tables_in_t1")),
+        ),
+        (
+            "SHOW TABLES; DELETE FROM log WHERE id = 1",
+            "SHOW TABLES and a statement on a sharded or global table in one text: send it alone"
                 .to_owned(),
+        ),
+        (
+            "USE t2; SHOW TABLES",
+            "SHOW TABLES behind USE in one text: name its schema (FROM), or send it alone"
+                .to_owned(),
+        ),
+        (
+            "CREATE PROCEDURE p() BEGIN SELECT 1; SHOW TABLES; END",
+            "-".to_owned(),
         ),
     ];
     for (sql, wanted) in cases {
