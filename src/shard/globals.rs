@@ -178,6 +178,12 @@ impl Placement {
         !self.doubt.is_empty() && self.changes_in(text, d, schema)
     }
 
+    /// Whether every group has a table of this name, with other rows.
+    #[must_use]
+    pub fn is_unlike(&self, schema: &str, name: &str) -> bool {
+        find(&self.unlike, schema.as_bytes(), name.as_bytes()).is_some()
+    }
+
     /// Whether a table is known not to be in every group, while that is not known of all.
     pub(super) fn is_apart(&self, schema: &[u8], name: &[u8]) -> bool {
         !self.is_in_doubt(schema) || find(&self.apart, schema, name).is_some()

@@ -280,14 +280,24 @@ fn look(
         }
         described.is_ok()
     });
-    if is_complete {
+    if is_complete && known.len() <= search::FOUND_MAX {
+        let deadline = Instant::now() + PATIENCE;
+        let mut is_lost = false;
         for (name, table) in &mut known {
-            if !table.is_known && table.is_alike_in(groups.len()) {
-                match compare(&mut groups, placement, name) {
-                    Rows::Alike => {}
-                    Rows::Others => table.has_other_rows = true,
-                    Rows::Unknown(why) => log::debug!("{}.{}: {why}", name.0, name.1),
-                }
+            if is_lost {
+                table.has_other_rows = placement.is_unlike(&name.0, &name.1);
+            } else if !table.is_known && table.is_alike_in(groups.len()) {
+                table.has_other_rows = match compare(&mut groups, placement, name, deadline) {
+                    Rows::Alike => false,
+                    Rows::Others => true,
+                    Rows::Unknown(unknown) => {
+                        let (schema, name) = name;
+                        let why = unknown.why;
+                        log::debug!("the rows of {schema}.{name} are not compared: {why}");
+                        is_lost |= unknown.is_lost;
+                        placement.is_unlike(schema, name)
+                    }
+                };
             }
         }
     }
@@ -328,17 +338,18 @@ fn look(
 }
 
 /// Whether a table has the same rows in all groups. What is written to it at the moment may be seen in one group before the other.
-fn compare(groups: &mut [Group], placement: &Placement, (schema, name): &(String, String)) -> Rows {
+fn compare(
+    groups: &mut [Group],
+    placement: &Placement,
+    (schema, name): &(String, String),
+    deadline: Instant,
+) -> Rows {
     const TRIES: usize = 3;
     let mut rows = Rows::Alike;
     for _ in 0..TRIES {
         let seen = groups.iter_mut().map(|group| {
             let there = placement.schema_on(group.place, schema);
-            rows::of(
-                &mut group.connection,
-                (there, name),
-                Instant::now() + PATIENCE,
-            )
+            rows::of(&mut group.connection, (there, name), deadline)
         });
         rows = rows::compare(&seen.collect::<Vec<_>>());
         if rows != Rows::Others {

@@ -26,7 +26,22 @@ pub(super) enum Rows {
     /// They are others.
     Others,
     /// They cannot be compared.
-    Unknown(String),
+    Unknown(Unknown),
+}
+
+/// Why rows cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unknown {
+    pub(super) why: String,
+    /// The connection is not to be asked any more: an answer may come late.
+    pub(super) is_lost: bool,
+}
+
+fn unknown(why: impl Into<String>) -> Unknown {
+    Unknown {
+        why: why.into(),
+        is_lost: false,
+    }
 }
 
 /// Looks at a table on a server.
@@ -34,7 +49,7 @@ pub(super) fn of(
     connection: &mut Connection,
     (schema, name): (&str, &str),
     deadline: Instant,
-) -> Result<Sum, String> {
+) -> Result<Sum, Unknown> {
     let named = format!(
         "`{}`.`{}`",
         schema.replace('`', "``"),
@@ -46,7 +61,7 @@ pub(super) fn of(
     let count = String::from_utf8(count)
         .ok()
         .and_then(|text| text.parse().ok());
-    let rows: u64 = count.ok_or("the number of rows is none")?;
+    let rows: u64 = count.ok_or_else(|| unknown("the number of rows is none"))?;
     let mut checksum = None;
     if rows <= ROWS_MAX {
         let of = String::from_utf8_lossy(&connection.facts.version).into_owned();
@@ -62,22 +77,25 @@ fn cell(
     sql: &str,
     at: usize,
     deadline: Instant,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, Unknown> {
     let answer: Result<Answer, Fault> = connection.ask(sql, deadline);
     match answer {
         Ok(Answer::Rows(_, rows)) => {
             let row = rows.into_iter().next().unwrap_or_default();
             let value = row.into_iter().nth(at).flatten();
-            value.ok_or_else(|| format!("no answer to {sql}"))
+            value.ok_or_else(|| unknown(format!("no answer to {sql}")))
         }
-        Ok(Answer::Done) => Err(format!("no answer to {sql}")),
-        Ok(Answer::Refused { code, message }) => Err(format!("{code} {message}")),
-        Err(fault) => Err(fault.to_string()),
+        Ok(Answer::Done) => Err(unknown(format!("no answer to {sql}"))),
+        Ok(Answer::Refused { code, message }) => Err(unknown(format!("{code} {message}"))),
+        Err(fault) => Err(Unknown {
+            why: fault.to_string(),
+            is_lost: true,
+        }),
     }
 }
 
 /// What was seen in all groups, held against each other.
-pub(super) fn compare(seen: &[Result<Sum, String>]) -> Rows {
+pub(super) fn compare(seen: &[Result<Sum, Unknown>]) -> Rows {
     let mut first: Option<&Sum> = None;
     for sum in seen {
         let sum = match sum {
@@ -103,7 +121,7 @@ pub(super) fn compare(seen: &[Result<Sum, String>]) -> Rows {
 mod tests {
     use super::*;
 
-    fn sum(rows: u64, checksum: Option<(&str, &str)>) -> Result<Sum, String> {
+    fn sum(rows: u64, checksum: Option<(&str, &str)>) -> Result<Sum, Unknown> {
         let checksum = checksum.map(|(by, sum)| (by.to_owned(), sum.as_bytes().to_vec()));
         Ok(Sum { rows, checksum })
     }
@@ -118,7 +136,7 @@ mod tests {
             // Another server reckons otherwise.
             (sum(3, Some(("b", "18"))), Rows::Alike),
             (sum(4, Some(("b", "17"))), Rows::Others),
-            (Err("no".to_owned()), Rows::Unknown("no".to_owned())),
+            (Err(unknown("no")), Rows::Unknown(unknown("no"))),
         ] {
             assert_eq!(compare(&[one.clone(), other.clone()]), wanted, "{other:?}");
             assert_eq!(compare(&[one.clone(), one.clone(), other]), wanted);

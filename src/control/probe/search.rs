@@ -11,7 +11,7 @@ use super::definitions::{Definition, difference};
 use crate::shard::Found;
 
 /// More tables are not found: who has so many in every group has something else in mind.
-const FOUND_MAX: usize = 256;
+pub(super) const FOUND_MAX: usize = 256;
 /// A table that is not there for so long is not only being made anew.
 const LOST_FOR: Duration = Duration::from_secs(5);
 
