@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::texts::Text;
-use crate::shard::{Asked, Leg, Numbers, Placement, Point, Scalar, Shape, There};
+use crate::shard::{Asked, Leg, Placement, Point, Scalar, Shape, There};
 use crate::sql::Dialect;
 
 /// What a client prepared.
@@ -58,15 +58,9 @@ impl Logical {
             return;
         };
         let asked = Asked {
-            is_lax: false,
-            columns: None,
-            is_listed: false,
-            text: &self.sql,
-            d: &self.dialect,
-            home: asked.home,
             here: asked.here,
             params: asked.params,
-            numbers: Numbers::None,
+            ..Asked::of(&self.sql, &self.dialect, asked.home)
         };
         if point.there(shard).is_none() {
             point.note(&self.placement, &self.shape, (shard, leg), asked);

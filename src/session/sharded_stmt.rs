@@ -77,15 +77,8 @@ impl Session {
             return Ok(None);
         };
         let asked = Asked {
-            is_listed: false,
-            is_lax: false,
-            columns: None,
-            text: sql,
-            d: &dialect,
-            home: self.account(cx.snapshot).group,
             here: self.group_index(cx.snapshot),
-            params: &[],
-            numbers: Numbers::None,
+            ..Asked::of(sql, &dialect, self.account(cx.snapshot).group)
         };
         let leg = placement.any_leg(&shape, asked).map_err(Fault::Sharded)?;
         let logical = Logical {
@@ -194,12 +187,10 @@ impl Session {
             is_listed,
             is_lax: self.state.is_strict() != Some(true),
             columns: Some(&cx.texts.columns),
-            text: &logical.sql,
-            d: &logical.dialect,
-            home,
             here,
             params: &bound,
             numbers: ids,
+            ..Asked::of(&logical.sql, &logical.dialect, home)
         };
         let placement = placement.clone();
         let with_columns;

@@ -190,6 +190,42 @@ fn keys(table: &str) -> &'static [&'static str] {
     }
 }
 
+/// What was tried: how much was answered, what was refused, and what is different.
+#[derive(Default)]
+struct Outcome {
+    answered: usize,
+    refused: Vec<String>,
+    different: Vec<String>,
+}
+
+impl Outcome {
+    fn refused(&mut self, what: &str, why: &str) {
+        self.refused.push(format!("{what}: {why}"));
+    }
+
+    fn compare(&mut self, what: &str, ours: &str, theirs: &str) {
+        if ours != theirs {
+            let told = format!("{what}\n  ours {ours}\n  theirs {theirs}");
+            self.different.push(told);
+        }
+    }
+
+    /// Says what came of it; nothing may be different.
+    fn check(&self, bed: &Bed) {
+        for why in &self.refused {
+            println!("refused: {why}");
+        }
+        println!(
+            "{:?}: {} answered, {} refused, {} different",
+            bed.kind,
+            self.answered,
+            self.refused.len(),
+            self.different.len()
+        );
+        assert!(self.different.is_empty(), "{}", self.different.join("\n"));
+    }
+}
+
 struct Field {
     atlas: Atlas,
     schema: Schema,

@@ -1,6 +1,6 @@
 //! Values of every form stored as keys, in every sql_mode: a row that is stored is found again, where one server would find it.
 
-use super::{Field, TABLES, refusal};
+use super::{Field, Outcome, TABLES, refusal};
 use crate::common::{Bed, Param};
 
 const NUMBERS: [&str; 34] = [
@@ -101,16 +101,13 @@ fn values_of(table: &str) -> &'static [&'static str] {
 }
 
 /// Each row is found by its key as the server tells it.
-fn check(field: &Field, bed: &Bed, table: &str, what: &str, different: &mut Vec<String>) {
+fn check(field: &Field, bed: &Bed, table: &str, what: &str, outcome: &mut Outcome) {
     let (mut client, mut direct) = (field.client(), field.direct(bed));
     let sql = format!("SELECT k, v FROM {table}");
     let (ours, theirs) = (client.query(&sql), direct.query(&sql));
-    if field.told(&ours, false) != field.told(&theirs, false) {
-        different.push(format!(
-            "{what}\n  ours {}\n  theirs {}",
-            field.told(&ours, false),
-            field.told(&theirs, false)
-        ));
+    let before = outcome.different.len();
+    outcome.compare(what, &field.told(&ours, false), &field.told(&theirs, false));
+    if outcome.different.len() > before {
         return;
     }
     for row in theirs
@@ -124,13 +121,12 @@ fn check(field: &Field, bed: &Bed, table: &str, what: &str, different: &mut Vec<
             key.replace('\'', "''")
         );
         let (ours, theirs) = (client.query(&sql), direct.query(&sql));
-        if field.told(&ours, false) != field.told(&theirs, false) {
-            different.push(format!(
-                "{what}\n  {sql}\n  ours {}\n  theirs {}",
-                field.told(&ours, false),
-                field.told(&theirs, false)
-            ));
-        }
+        let what = format!("{what}\n  {sql}");
+        outcome.compare(
+            &what,
+            &field.told(&ours, false),
+            &field.told(&theirs, false),
+        );
     }
 }
 
@@ -156,7 +152,7 @@ fn clear(field: &mut Field, bed: &Bed, table: &super::Table) {
 
 fn store(bed: &Bed) {
     let mut field = Field::new(bed);
-    let (mut different, mut answered, mut refused) = (Vec::new(), 0, Vec::new());
+    let mut outcome = Outcome::default();
     for table in &TABLES {
         let name = table.name;
         for (mode, verb) in [
@@ -174,19 +170,13 @@ fn store(bed: &Bed) {
                 let ours = client.query(&sql);
                 let what = format!("[{mode}] {sql}");
                 if let Some(why) = refusal(&ours) {
-                    refused.push(format!("{what}: {why}"));
+                    outcome.refused(&what, &why);
                     continue;
                 }
-                answered += 1;
+                outcome.answered += 1;
                 let theirs = direct.query(&sql);
-                if field.told(&ours, true) != field.told(&theirs, true) {
-                    different.push(format!(
-                        "{what}\n  ours {}\n  theirs {}",
-                        field.told(&ours, true),
-                        field.told(&theirs, true)
-                    ));
-                }
-                check(&field, bed, name, &what, &mut different);
+                outcome.compare(&what, &field.told(&ours, true), &field.told(&theirs, true));
+                check(&field, bed, name, &what, &mut outcome);
                 clear(&mut field, bed, table);
             }
             let params = [
@@ -210,18 +200,12 @@ fn store(bed: &Bed) {
                 let reply = client.execute(&ours, std::slice::from_ref(&param));
                 let what = format!("[{mode}] {sql} {param:?}");
                 if let Some(why) = refusal(&reply) {
-                    refused.push(format!("{what}: {why}"));
+                    outcome.refused(&what, &why);
                 } else {
-                    answered += 1;
+                    outcome.answered += 1;
                     let there = direct.execute(&theirs, std::slice::from_ref(&param));
-                    if field.told(&reply, true) != field.told(&there, true) {
-                        different.push(format!(
-                            "{what}\n  ours {}\n  theirs {}",
-                            field.told(&reply, true),
-                            field.told(&there, true)
-                        ));
-                    }
-                    check(&field, bed, name, &what, &mut different);
+                    outcome.compare(&what, &field.told(&reply, true), &field.told(&there, true));
+                    check(&field, bed, name, &what, &mut outcome);
                     clear(&mut field, bed, table);
                 }
                 client.close_statement(&ours);
@@ -229,16 +213,8 @@ fn store(bed: &Bed) {
             }
         }
     }
-    for why in &refused {
-        println!("refused: {why}");
-    }
-    println!(
-        "{:?}: {answered} answered, {} refused, {} different",
-        bed.kind,
-        refused.len(),
-        different.len()
-    );
-    assert!(different.is_empty(), "{}", different.join("\n"));
+    outcome.check(bed);
+    let (answered, refused) = (outcome.answered, &outcome.refused);
     assert!(
         refused.len() < answered * 2,
         "{} of {answered} were refused",

@@ -1,7 +1,7 @@
 //! Keys compared with values in every form: the rows are those that one server finds. An eighth of the values as literals, and
 //! a quarter as parameters, is tried in each form, with `ATLAS_ALL_VALUES` all are.
 
-use super::{Field, TABLES, refusal};
+use super::{Field, Outcome, TABLES, refusal};
 use crate::common::{Bed, Param};
 
 /// In place of `X`, and of `Y` in its stead where a form needs two.
@@ -187,7 +187,7 @@ fn values_of(table: &str) -> Vec<&'static str> {
 fn compare(bed: &Bed) {
     let field = Field::new(bed);
     let (mut client, mut direct) = (field.client(), field.direct(bed));
-    let (mut different, mut answered, mut refused) = (Vec::new(), 0, Vec::new());
+    let mut outcome = Outcome::default();
     let is_whole = std::env::var_os("ATLAS_ALL_VALUES").is_some();
     for table in &TABLES {
         let values = values_of(table.name);
@@ -204,17 +204,12 @@ fn compare(bed: &Bed) {
                 let sql = format!("SELECT k, v FROM {} WHERE {condition}", table.name);
                 let ours = client.query(&sql);
                 if let Some(why) = refusal(&ours) {
-                    refused.push(format!("{sql}: {why}"));
+                    outcome.refused(&sql, &why);
                     continue;
                 }
-                answered += 1;
-                let (ours, theirs) = (
-                    field.told(&ours, false),
-                    field.told(&direct.query(&sql), false),
-                );
-                if ours != theirs {
-                    different.push(format!("{sql}\n  ours {ours}\n  theirs {theirs}"));
-                }
+                outcome.answered += 1;
+                let theirs = field.told(&direct.query(&sql), false);
+                outcome.compare(&sql, &field.told(&ours, false), &theirs);
             }
         }
         for (number, form) in FORMS.iter().enumerate() {
@@ -238,11 +233,12 @@ fn compare(bed: &Bed) {
                 );
                 client.close_statement(&ours);
                 direct.close_statement(&theirs);
+                let what = format!("{sql} {given:?}");
                 if let Some(why) = refusal(&a) {
-                    refused.push(format!("{sql} {given:?}: {why}"));
+                    outcome.refused(&what, &why);
                     continue;
                 }
-                answered += 1;
+                outcome.answered += 1;
                 let rows = |reply: &crate::common::Reply| match reply.error() {
                     Some(error) => format!("{error:?}"),
                     None => {
@@ -251,26 +247,12 @@ fn compare(bed: &Bed) {
                         format!("{rows:?}")
                     }
                 };
-                if rows(&a) != rows(&b) {
-                    different.push(format!(
-                        "{sql} {given:?}\n  ours {}\n  theirs {}",
-                        rows(&a),
-                        rows(&b)
-                    ));
-                }
+                outcome.compare(&what, &rows(&a), &rows(&b));
             }
         }
     }
-    for why in &refused {
-        println!("refused: {why}");
-    }
-    println!(
-        "{:?}: {answered} answered, {} refused, {} different",
-        bed.kind,
-        refused.len(),
-        different.len()
-    );
-    assert!(different.is_empty(), "{}", different.join("\n"));
+    outcome.check(bed);
+    let (answered, refused) = (outcome.answered, &outcome.refused);
     assert!(
         refused.len() * 20 < answered,
         "{} were refused",
