@@ -7,6 +7,7 @@ mod common;
 mod late;
 mod limits;
 mod mirror;
+mod numbered;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -12,7 +12,7 @@ use super::{reload, rule, shown, viewer, with_admin};
 const MIRROR: &str = "match = { regex = \"mirrored\" }\naction = \"mirror\"\nto = \"next\"";
 
 /// A group `next` at that address, and the accounts in `main`.
-fn with_next(config: Config, address: std::net::SocketAddr, rules: &[String]) -> Config {
+pub(super) fn with_next(config: Config, address: std::net::SocketAddr, rules: &[String]) -> Config {
     with_admin(config)
         .server("http_listen = \"127.0.0.1:0\"")
         .all_users("group = \"main\"")
@@ -23,7 +23,7 @@ fn with_next(config: Config, address: std::net::SocketAddr, rules: &[String]) ->
 }
 
 /// What is counted of the first rule: copies, those that differ, failed, dropped, skipped.
-fn counts(viewer: &mut Wire) -> [u64; 5] {
+pub(super) fn counts(viewer: &mut Wire) -> [u64; 5] {
     let row = &shown(viewer, "SHOW RULES")[0];
     [12, 13, 14, 15, 16].map(|at: usize| row[at].parse().expect("a number"))
 }
@@ -39,13 +39,13 @@ fn threads(atlas: &Atlas) -> usize {
 }
 
 /// The schema, on the second server too.
-struct Both<'b> {
+pub(super) struct Both<'b> {
     bed: &'b Bed,
     schema: Schema,
 }
 
 impl<'b> Both<'b> {
-    fn on(bed: &'b Bed) -> Self {
+    pub(super) fn on(bed: &'b Bed) -> Self {
         let schema = bed.schema();
         let mut main = bed.root(Node::Primary);
         let mut next = bed.root(Node::Second);
@@ -65,8 +65,14 @@ impl<'b> Both<'b> {
         Self { bed, schema }
     }
 
-    fn client(&self, atlas: &Atlas) -> Wire {
+    pub(super) fn client(&self, atlas: &Atlas) -> Wire {
         Wire::connect(atlas.address(), &Login::app().schema(&self.schema))
+    }
+}
+
+impl Both<'_> {
+    pub(super) fn schema(&self) -> &Schema {
+        &self.schema
     }
 }
 
