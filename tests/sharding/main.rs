@@ -27,6 +27,7 @@ mod random;
 mod reports;
 mod requirements;
 mod scatter;
+mod sizes;
 mod spread;
 mod stage;
 mod statements;
