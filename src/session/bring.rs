@@ -272,7 +272,7 @@ impl Session {
         if known.multi_statements != multi {
             let option = u16::from(!multi);
             write_command(&mut out.arena, Command::SetOption, &option.to_le_bytes());
-            saying.said.push_back(Said::State);
+            saying.said.push_back(Said::Option);
             known.multi_statements = multi;
         }
     }
@@ -294,7 +294,7 @@ impl Session {
             return true;
         }
         // What it knew of statements before is gone with this one.
-        known.serial = 0;
+        known.set_asked();
         // On MariaDB a statement that uses no table keeps the warnings of the one before.
         let start = out.arena.len();
         let capabilities = self.capabilities_of(role);

@@ -355,6 +355,11 @@ impl Session {
         if !self.ensure(cx, departure.role, true, out) {
             return 0;
         }
+        if let What::Query { kind, traits, .. } = departure.what
+            && !self.ensure_found(departure.role, (kind, traits), out)
+        {
+            return 0;
+        }
         let capabilities = self.capabilities_of(departure.role);
         out.backend(departure.role, departure.access, |buffer| {
             super::bring::write_query(buffer, capabilities, text);
@@ -384,6 +389,14 @@ impl Session {
             // Kept until the state is known to be there.
             Readiness::Behind => departure.retain = true,
             Readiness::Later => return 0,
+        }
+        let facts = match departure.what {
+            What::Query { kind, traits, .. } => (kind, traits),
+            What::LongQuery(kind) => (kind, Traits::MAY_COUNT),
+            _ => (Kind::Empty, Traits::NONE),
+        };
+        if !self.ensure_found(departure.role, facts, out) {
+            return 0;
         }
         self.forward(front, departure, out)
     }

@@ -69,6 +69,8 @@ pub(super) struct Diary {
     acquired: Duration,
     /// The command has begun, and not left yet.
     has_begun: bool,
+    /// The session has ever asked for FOUND_ROWS().
+    pub(super) has_counted: bool,
     /// It had left, and is to be said once more: its time goes on.
     is_retried: bool,
     /// Microseconds from the command's begin to when it was to be said once more.

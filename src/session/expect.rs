@@ -1,5 +1,6 @@
 //! What the tracker is told and what it tells: kinds of replies, events, outcomes. Walking is in `track`.
 
+use super::track::PEEK_TERMINAL;
 use crate::shard::Part;
 use crate::wire::{EofPacket, Header, PrepareOk, Reader, Status};
 
@@ -135,8 +136,8 @@ pub struct Outcome {
     pub error: Option<u16>,
     /// `last_insert_id` of the last OK packet that had one.
     pub insert_id: u64,
-    /// Results that ended well.
-    pub results: u32,
+    /// Results that ended well, from 0 again after the last number.
+    pub results: u16,
     /// Some result was followed by another.
     pub many: bool,
     /// There was a result set.
@@ -147,6 +148,65 @@ pub struct Outcome {
     pub affected: i64,
     /// Warnings that the last packet with a count of them told of.
     pub warnings: u16,
+    /// What the last OK packet says in words.
+    pub said: Words,
+}
+
+/// The words of an OK packet. Those behind an UPDATE begin with the number of rows that were looked up, in any language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Info {
+    /// There are none.
+    None,
+    /// There are some, and this is the first number in them.
+    First(u16),
+    /// There are some, and no number in what was seen of them, or a large one.
+    Unread,
+}
+
+/// The same in two bytes: every client has room for what replies say.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Words(u16);
+
+impl Words {
+    /// Of what stands behind the head of an OK packet. Its first byte is that of the words, which is no digit, or says how many they
+    /// are; behind them there may be changes of session state.
+    pub(super) fn of(behind: &[u8]) -> Self {
+        let Some((1.., words)) = behind.split_first() else {
+            return Self(0);
+        };
+        Self(
+            first_number(words)
+                .and_then(|n| n.checked_add(2))
+                .unwrap_or(1),
+        )
+    }
+
+    /// What they say.
+    #[must_use]
+    pub fn info(self) -> Info {
+        match self.0 {
+            0 => Info::None,
+            1 => Info::Unread,
+            n => Info::First(n - 2),
+        }
+    }
+}
+
+impl std::fmt::Debug for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.info().fmt(f)
+    }
+}
+
+fn first_number(words: &[u8]) -> Option<u16> {
+    let start = words.iter().position(u8::is_ascii_digit)?;
+    let digits = words.get(start..)?;
+    let len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+    // One that goes to the end may go on behind it.
+    let whole = digits
+        .get(..len)
+        .filter(|whole| whole.len() < digits.len())?;
+    std::str::from_utf8(whole).ok()?.parse().ok()
 }
 
 /// The fixed head of an OK packet. `wire::OkPacket` wants the whole packet, of which the tracker sees the first bytes only.
@@ -155,6 +215,7 @@ pub(super) struct OkHead {
     pub(super) insert_id: u64,
     pub(super) status: Status,
     pub(super) warnings: u16,
+    pub(super) said: Words,
 }
 
 impl OkHead {
@@ -169,6 +230,7 @@ impl OkHead {
             insert_id: 0,
             status: eof.status,
             warnings: eof.warnings,
+            said: Words::default(),
         })
     }
 
@@ -179,11 +241,14 @@ impl OkHead {
         let insert_id = reader.lenenc("insert id").ok()?;
         let status = Status(reader.u16("status").ok()?);
         let warnings = reader.u16("warnings").unwrap_or(0);
+        let behind = seen.get(seen.len() - reader.remaining()..PEEK_TERMINAL.min(seen.len()));
+        let said = Words::of(behind.unwrap_or_default());
         Some(Self {
             affected,
             insert_id,
             status,
             warnings,
+            said,
         })
     }
 }

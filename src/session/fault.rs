@@ -158,6 +158,11 @@ pub enum Fault {
         "Proxy Warning - the connection that ran the previous statement was lost, so what it knew is lost too"
     )]
     LostPrevious,
+    /// It may be one of two numbers.
+    #[error(
+        "Proxy Warning - FOUND_ROWS() is not known: the statement before may have left it as it was, on a connection that others had before"
+    )]
+    FoundRowsInDoubt,
     /// The statement asks about one before it, which ran on a replica, and must itself run on the primary.
     #[error(
         "Proxy Warning - this statement belongs on the primary, but asks about the previous one, which a replica answered; put /*master*/ into that one"
@@ -234,6 +239,7 @@ impl Fault {
             Self::NoPrimary { .. }
             | Self::NoReplica { .. }
             | Self::LostPrevious
+            | Self::FoundRowsInDoubt
             | Self::Undecided(_)
             | Self::PreviousElsewhere
             | Self::TypesUnknown

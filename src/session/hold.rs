@@ -31,14 +31,8 @@ pub(super) const ASK: &[u8] = b"SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID
 impl Session {
     /// What ties the connection to the session between two commands.
     pub(super) fn hold(&self, role: Role) -> Hold {
-        if role == Role::Primary {
-            let pinned = self.status.contains(Status::IN_TRANS)
-                || self.is_in_doubt
-                || self.state.pins().bind_connection()
-                || self.statements.bound_to_primary();
-            if pinned {
-                return Hold::Held;
-            }
+        if role == Role::Primary && self.is_pinned() {
+            return Hold::Held;
         }
         let serial = self.link(role).known().map(|known| known.serial);
         let is_here = |last: &super::Last| Some(last.serial) == serial && last.holds;
@@ -61,6 +55,14 @@ impl Session {
             return Hold::OnCall;
         }
         Hold::Free
+    }
+
+    /// The primary's connection has what exists there only.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.status.contains(Status::IN_TRANS)
+            || self.is_in_doubt
+            || self.state.pins().bind_connection()
+            || self.statements.bound_to_primary()
     }
 
     /// A command is over: connections that nothing ties to the session go back.
@@ -221,18 +223,16 @@ impl Session {
             .last_rows
             .is_some_and(|last| Some(last.serial) == serial)
         {
-            self.numbers.found_rows = Some(found_rows);
-            if let Some(last) = &mut self.last_rows {
-                last.holds = false;
-            }
+            self.note_found_there(found_rows);
         }
         if role == Role::Primary && self.insert_id == InsertId::OnConnection {
             self.insert_id = InsertId::Known(insert_id);
         }
         if let Some(known) = self.link_mut(role).known_mut() {
             known.insert_id = Some(insert_id);
+            known.found_rows = Some(1);
             // The question was a statement too: nothing that came before can be asked of the connection any more.
-            known.serial = 0;
+            known.set_asked();
         }
     }
 

@@ -16,7 +16,7 @@ use crate::wire::{Capabilities, Status};
 pub struct Known {
     pub(super) host: HostId,
     pub(super) shape: Shape,
-    /// Another number each time it is lent to somebody else; 0 for one that nobody has used since it was asked.
+    /// Another number each time it is lent to somebody else, or is asked something.
     pub(super) serial: u64,
     /// The server's id of the connection.
     pub(super) thread_id: u32,
@@ -40,6 +40,8 @@ pub struct Known {
     pub(super) begins_with_more: bool,
     /// What LAST_INSERT_ID() gives; `None` when that is not known.
     pub(super) insert_id: Option<u64>,
+    /// What FOUND_ROWS() gives; `None` when that is not known.
+    pub(super) found_rows: Option<u64>,
     /// COM_SET_OPTION's state.
     pub(super) multi_statements: bool,
     pub(super) statements: Cache,
@@ -83,6 +85,7 @@ impl Known {
             after_reset: after_reset(&shape, &ready.facts),
             begins_with_more: false,
             insert_id: Some(0),
+            found_rows: Some(0),
             multi_statements: ready.capabilities.contains(Capabilities::MULTI_STATEMENTS),
             statements: Cache::default(),
             conditions: Conditions::None,
@@ -105,12 +108,20 @@ impl Known {
         self.begins_with_more = begins_with_more;
         if begins_with_more {
             self.conditions = Conditions::Others;
+            self.found_rows = None;
         }
     }
 
     /// Gives it the number of its next use.
     pub fn set_serial(&mut self, serial: u64) {
         self.serial = serial;
+    }
+
+    /// It has answered a question of Atlas's own, so that it does not know any more what came before.
+    pub(super) fn set_asked(&mut self) {
+        // Those of uses are smaller.
+        const ASKED: u64 = 1 << 56;
+        self.serial = self.serial.wrapping_add(ASKED);
     }
 
     /// The number of its last use.

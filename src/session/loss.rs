@@ -13,7 +13,6 @@ impl Session {
     pub(super) fn forget_session(&mut self) {
         self.statements.clear();
         self.last = None;
-        self.last_rows = None;
         self.warned = None;
         self.kept = None;
         self.wrote = None;
@@ -24,7 +23,7 @@ impl Session {
         self.begun = Box::default();
         self.is_to_begin = false;
         self.insert_id = InsertId::Known(0);
-        self.numbers = super::Numbers::FRESH;
+        self.numbers.row_count = super::Numbers::FRESH.row_count;
         self.forget_status();
     }
 
@@ -105,7 +104,7 @@ impl Session {
         {
             upload.to = None;
         }
-        let bound = self.is_bound();
+        let (bound, pinned) = (self.is_bound(), self.is_pinned());
         self.note_loss(role);
         let what = format!("{} {}: {why}", role_name(role), host_name(cx, host));
         if let Some(sync) = self.sync.take_if(|sync| sync.is_on(role)) {
@@ -117,7 +116,10 @@ impl Session {
                 return self.close(out);
             }
             if sync.asks_numbers() {
-                // No command waits for it.
+                // No command waits for it, or one that asks what was there: it is looked at again.
+                if role == Role::Primary && pinned {
+                    self.close(out);
+                }
                 return;
             }
             if role == Role::Primary && bound && self.awaits_backend().is_none() {

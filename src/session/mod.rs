@@ -31,6 +31,7 @@ mod facts;
 mod fan;
 mod farewell;
 mod fault;
+mod found;
 mod govern;
 mod history;
 mod hold;

@@ -268,19 +268,7 @@ impl Session {
                 if !shows && !leaves {
                     self.set_warned(warned);
                 }
-                if !shows && outcome.rows {
-                    // Of a text with several statements it is not known which of them counted its rows otherwise.
-                    let otherwise = Traits::CALC_FOUND_ROWS
-                        | Traits::COUNTS_OTHERWISE
-                        | Traits::MULTI
-                        | Traits::CALL;
-                    let is_counted = kind != Kind::Execute && !traits.intersects(otherwise);
-                    self.numbers.found_rows = is_counted.then_some(outcome.row_count);
-                    self.last_rows = Some(super::Last {
-                        holds: !is_counted,
-                        ..last
-                    });
-                }
+                self.note_found(role, (kind, traits), outcome, last);
             }
             What::Prepare { clears, .. } => {
                 if failed {
@@ -292,12 +280,10 @@ impl Session {
                 }
             }
             What::LongQuery(_) => {
-                self.numbers = super::Numbers::default();
+                self.numbers.row_count = None;
                 self.last = here;
                 self.set_warned(warned);
-                if outcome.rows {
-                    self.last_rows = here;
-                }
+                self.found_may_be_there(role, None, last);
             }
             What::InitDb
             | What::SetOption(_)

@@ -77,7 +77,7 @@ pub(super) struct Overrun {
     /// Nothing more of the reply is for the client, who gets an error with this sequence id when it is over.
     swallows: Option<u8>,
     /// Results that the statement had given when the server was told.
-    results: u32,
+    results: u16,
 }
 
 impl Session {
@@ -180,7 +180,7 @@ impl Session {
             Interruption::Done => {
                 overrun.kill = Kill::Answered;
                 let given = self.reply.as_ref().map(|reply| reply.tracker.outcome());
-                if given.is_some_and(|outcome| outcome.results > overrun.results) {
+                if given.is_some_and(|outcome| outcome.results != overrun.results) {
                     // It may have ended one statement of several, before this was heard of.
                     self.interrupt(out);
                 }
@@ -288,7 +288,7 @@ impl Session {
         let is_over = reply.tracker.is_over();
         // The KILL ended one statement of several, and the server goes on with the next.
         let goes_on = overrun.kill == Kill::Answered
-            && reply.tracker.outcome().results > overrun.results
+            && reply.tracker.outcome().results != overrun.results
             && !is_over;
         let seq = swallows.unwrap_or_else(|| reply.tracker.next_seq().wrapping_sub(1));
         if let Some(lock_reply) = &mut self.lock_reply {

@@ -109,17 +109,38 @@ pub(super) enum InsertId {
 }
 
 /// Answers to questions about statements whose connection was given back; `None` where only that connection knew.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Numbers {
     pub(super) row_count: Option<i64>,
-    pub(super) found_rows: Option<u64>,
+    pub(super) found_rows: Found,
+}
+
+/// What FOUND_ROWS() is to give.
+#[derive(Debug, Default, Clone)]
+pub(super) enum Found {
+    Are(u64),
+    /// What its connection gives.
+    #[default]
+    There,
+    /// The same, where that may not be this session's number.
+    InDoubt(Box<super::found::Doubt>),
+}
+
+impl Found {
+    /// The number, if it is known.
+    pub(super) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Are(number) => Some(*number),
+            Self::There | Self::InDoubt(_) => None,
+        }
+    }
 }
 
 impl Numbers {
     /// Those of a session that has said nothing yet.
     pub(super) const FRESH: Self = Self {
         row_count: Some(0),
-        found_rows: Some(0),
+        found_rows: Found::Are(0),
     };
 }
 
@@ -257,4 +278,6 @@ pub(super) struct Attempt {
     pub(super) ids: Option<std::num::NonZeroU64>,
     /// Its connection was cut while the server goes on: it is not tried again.
     pub(super) cut: bool,
+    /// Its connection was brought to the session's FOUND_ROWS().
+    pub(super) brought_found: bool,
 }

@@ -290,6 +290,7 @@ impl Session {
         let may_retry = role == Role::Replica && route.reason == Reason::PlainRead;
         let pipes = (may_retry && front.is_whole()).then_some(&b""[..]);
         match self.ensure_for(cx, role, (with_id, pipes), out) {
+            Readiness::Now if !self.ensure_found(role, (kind, traits), out) => return 0,
             Readiness::Now if !self.ensure_prepared(cx, role, id, out) => return 0,
             // It waits for that to be over, so that it can be prepared.
             Readiness::Behind if !self.is_prepared(cx, role, id) => return 0,
@@ -449,6 +450,7 @@ impl Session {
         };
         let with_id = expect == Expect::Response;
         if !self.ensure(cx, Role::Primary, with_id, out)
+            || with_id && !self.ensure_found_for(Role::Primary, id, out)
             || !self.ensure_prepared(cx, Role::Primary, id, out)
         {
             return 0;

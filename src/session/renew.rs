@@ -57,11 +57,10 @@ impl Session {
         self.begun = Box::default();
         self.is_to_begin = false;
         self.last = None;
-        self.last_rows = None;
         self.warned = None;
         self.kept = None;
         self.insert_id = InsertId::Known(0);
-        self.numbers = super::Numbers::FRESH;
+        self.numbers.row_count = super::Numbers::FRESH.row_count;
         // MariaDB returns to the log-in's character set, MySQL to the server's own (utf8mb4 unless configured).
         let charset = match self.server {
             Server::MariaDb => Charset::from_collation_id(self.identity.charset),

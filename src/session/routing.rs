@@ -167,7 +167,13 @@ impl Session {
                 .last_asked(kind, traits)
                 .filter(|_| is_alone)
                 .map_or(route.role, |last| last.role);
+            self.diary.has_counted |= traits.contains(Traits::FOUND_ROWS);
             asks = !self.follow_up(cx, asked, kind, traits, out);
+            if is_alone && !asks && self.found_in_doubt(traits) && self.link(asked).is_ready() {
+                self.ask_before_leaving(asked, out);
+                return AreaStep::Waits;
+            }
+            asks |= is_alone && self.found_are_kept(asked, traits);
             if traits.contains(Traits::AREA) {
                 // It sets variables.
                 route.role = Role::Primary;
@@ -244,7 +250,7 @@ impl Session {
     }
 
     /// Whether the connection has answers that the session does not.
-    fn has_unasked(&self, role: Role) -> bool {
+    pub(super) fn has_unasked(&self, role: Role) -> bool {
         let serial = self.link(role).known().map(|known| known.serial);
         let holds =
             |last: Option<Last>| last.is_some_and(|last| last.holds && Some(last.serial) == serial);
@@ -318,14 +324,14 @@ impl Session {
             return Ok(None);
         }
         let numbers = if previous {
-            self.numbers
+            self.numbers.clone()
         } else {
             super::Numbers::default()
         };
         let knows = previous && !self.has_lost_conditions();
         let answers = sql::Answers {
             row_count: numbers.row_count,
-            found_rows: numbers.found_rows,
+            found_rows: numbers.found_rows.number(),
             // With more its connection would not have been given back.
             warnings: knows.then(|| self.count_conditions(false)),
             errors: knows.then(|| self.count_conditions(true)),
@@ -333,7 +339,14 @@ impl Session {
         };
         let done = sql::answered(sql, &self.dialect(), &answers);
         if previous && done.is_open {
-            return Err(Fault::LostPrevious);
+            let is_lost = numbers.found_rows.number().is_some()
+                || self.last.is_some_and(|last| last.lost)
+                || !traits.contains(Traits::FOUND_ROWS);
+            return Err(if is_lost {
+                Fault::LostPrevious
+            } else {
+                Fault::FoundRowsInDoubt
+            });
         }
         Ok((done.count > 0).then_some(done.text))
     }

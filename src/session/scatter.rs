@@ -4,6 +4,7 @@
 //! The answers are collected as those to what Atlas itself says, and nothing is sent before the last is there: a shard that fails makes
 //! the whole fail, and one that could not be asked can be asked again. What is collected has a limit (`sharding.merge_memory`).
 
+use super::parts::Found;
 use super::reply::{REPLICA_ONLY, is_going_away};
 use super::sync::Said;
 use super::{
@@ -238,7 +239,7 @@ impl Session {
     /// A statement was answered from several servers: nobody else knows what questions about it ask.
     pub(super) fn note_spread(&mut self, rows: Option<u64>, warnings: u16) {
         self.numbers.row_count = Some(-1);
-        self.numbers.found_rows = rows;
+        self.numbers.found_rows = rows.map_or(Found::There, Found::Are);
         self.note_shards(rows.unwrap_or(0), None);
         self.last = None;
         self.last_rows = None;

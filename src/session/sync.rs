@@ -24,10 +24,14 @@ pub(super) struct Sync {
 pub(super) enum Said {
     /// A piece of session state.
     State,
+    /// The same by COM_SET_OPTION, to which the answer may be an EOF.
+    Option,
     /// The same, of a kind that the server may refuse.
     Whatever,
     /// A statement that leaves nothing to be shown by SHOW WARNINGS.
     Clear,
+    /// A query for the number that FOUND_ROWS() then gives.
+    Found,
     /// The beginning of the client's transaction, which began in another group and has done nothing there.
     Begin,
     /// The client's statement, as one of several shards is asked it.
@@ -69,7 +73,7 @@ impl Said {
     fn may_fail_with(self, code: u16) -> bool {
         match self {
             Self::Refusal(_) | Self::Shown | Self::Order | Self::CaughtUp => true,
-            Self::Whatever | Self::Track => !matches!(code, INTERRUPTED | TIMED_OUT),
+            Self::Whatever | Self::Track | Self::Found => !matches!(code, INTERRUPTED | TIMED_OUT),
             _ => false,
         }
     }
@@ -87,7 +91,12 @@ impl Sync {
 
     /// All that is said is state, of which nothing is wanted but that it is taken.
     pub(super) fn brings_state(&self) -> bool {
-        let is_state = |said: &Said| matches!(said, Said::State | Said::Whatever | Said::Track);
+        let is_state = |said: &Said| {
+            matches!(
+                said,
+                Said::State | Said::Option | Said::Whatever | Said::Track
+            )
+        };
         self.said.iter().all(is_state)
     }
 
@@ -143,21 +152,20 @@ impl Session {
                 | Said::Conditions
                 | Said::Numbers
                 | Said::Clear
+                | Said::Found
                 | Said::Shown
                 | Said::CaughtUp
                 | Said::Leg
                 | Said::Part
-                | Said::Columns(_),
-            ) => Expect::Response,
-            Some(
-                Said::State
+                | Said::Columns(_)
+                | Said::State
                 | Said::Whatever
                 | Said::Condition
                 | Said::Order
                 | Said::Track
                 | Said::Begin,
-            )
-            | None => Expect::Terminal,
+            ) => Expect::Response,
+            Some(Said::Option) | None => Expect::Terminal,
         };
         let tracker = Tracker::new(expect, self.capabilities_of(role)).without_files();
         if matches!(said, Some(Said::Warnings | Said::Numbers | Said::Part))
@@ -245,6 +253,7 @@ impl Session {
                     known.conditions = Conditions::Others;
                 }
                 let was = sync.said.pop_front();
+                self.note_found_of(role, was, outcome.error);
                 if was == Some(Said::Warnings) {
                     if outcome.error.is_none() {
                         let answer = std::mem::take(&mut sync.answer);
@@ -328,7 +337,7 @@ impl Session {
                     self.sync = Some(sync);
                 } else if matches!(
                     was,
-                    Some(Said::State | Said::Whatever | Said::Track | Said::Begin)
+                    Some(Said::State | Said::Option | Said::Whatever | Said::Track | Said::Begin)
                 ) {
                     self.is_to_begin &= was != Some(Said::Begin);
                     self.synced(role, out);
@@ -339,6 +348,20 @@ impl Session {
             }
         }
         walk.consumed
+    }
+
+    /// What FOUND_ROWS() gives behind what was said.
+    fn note_found_of(&mut self, role: Role, was: Option<Said>, error: Option<u16>) {
+        let Some(known) = self.link_mut(role).known_mut() else {
+            return;
+        };
+        match was {
+            Some(Said::State | Said::Option | Said::Whatever | Said::Begin | Said::Warnings) => {}
+            Some(Said::Condition | Said::Prepare(_) | Said::Alive) => {}
+            Some(Said::Found) if error.is_none() => {}
+            Some(Said::Clear) if error.is_none() => known.found_rows = Some(0),
+            _ => known.found_rows = None,
+        }
     }
 
     /// Takes the changes out of the packet that ends an answer.
@@ -429,7 +452,7 @@ impl Session {
         if matches!(said, Said::Prepare(_)) && self.part_not_prepared(&fault) {
             return Some(answer.len());
         }
-        let stays = matches!(said, Said::Prepare(_) | Said::Columns(_));
+        let stays = matches!(said, Said::Prepare(_) | Said::Columns(_) | Said::Found);
         if !stays {
             self.drop_link(role, out);
         }

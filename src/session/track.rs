@@ -19,7 +19,7 @@ use super::expect::{BadReply, Beginning, Expect, OkHead, Outcome, TrackEvent, Wa
 use crate::wire::{Capabilities, EofPacket, ErrPacket, Header, MAX_PAYLOAD, PrepareOk, Status};
 
 /// So much of a terminal packet is needed in one piece; the flags lie within the first 23 bytes.
-const PEEK_TERMINAL: usize = 64;
+pub(super) const PEEK_TERMINAL: usize = 64;
 /// Errors are needed whole where their text is passed on in other words; servers cut it at 512 bytes.
 const PEEK_ERROR: usize = 1024;
 /// A count beyond this is nonsense; results have as many columns as their statements ask for.
@@ -449,7 +449,7 @@ impl Tracker {
             let eof = EofPacket::parse(seen).map_err(|_| BadReply("EOF packet"))?;
             if self.expect == Expect::Cursor && eof.status.contains(Status::CURSOR_EXISTS) {
                 self.note(eof.status, eof.warnings);
-                self.outcome.results = self.outcome.results.saturating_add(1);
+                self.outcome.results = self.outcome.results.wrapping_add(1);
                 self.result_ended(eof.status);
                 return Ok(None);
             }
@@ -476,7 +476,7 @@ impl Tracker {
             Some(0xfe) if header.len < 9 || (self.deprecate_eof && header.len < MAX_PAYLOAD) => {
                 let more = std::mem::take(&mut self.more_behind);
                 let status = self.end_of_rows(header, seen)? | more;
-                self.outcome.results = self.outcome.results.saturating_add(1);
+                self.outcome.results = self.outcome.results.wrapping_add(1);
                 self.result_ended(status);
                 Ok(None)
             }

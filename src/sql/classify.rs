@@ -20,15 +20,15 @@ use super::{Dialect, Kind, Server, Statement, Traits};
 #[must_use]
 pub fn classify<'a>(sql: &'a [u8], d: &Dialect) -> Statement<'a> {
     match plain_kind(sql, d) {
-        Some(kind) => plain(kind),
+        Some(found) => plain(found),
         None => in_full(sql, d),
     }
 }
 
-fn plain<'a>(kind: Kind) -> Statement<'a> {
+fn plain<'a>((kind, traits): (Kind, Traits)) -> Statement<'a> {
     Statement {
         kind,
-        traits: Traits::NONE,
+        traits,
         hint: None,
     }
 }
@@ -42,7 +42,7 @@ fn in_full<'a>(sql: &'a [u8], d: &Dialect) -> Statement<'a> {
 
 /// Whether the short look at a text, if it says anything, says what the full one says: for the fuzzer.
 pub(crate) fn readings_agree(sql: &[u8], d: &Dialect) -> bool {
-    plain_kind(sql, d).is_none_or(|kind| plain(kind) == in_full(sql, d))
+    plain_kind(sql, d).is_none_or(|found| plain(found) == in_full(sql, d))
 }
 
 /// The kind of a statement by its first word alone, for a text of which only the first bytes are
@@ -462,9 +462,8 @@ impl<'a, 'd> Machine<'a, 'd> {
     fn end_statement(&mut self) {
         self.head.end(&mut self.traits);
         let kind = self.head.kind;
-        if std::mem::take(&mut self.counts).differ() && kind == Kind::Read {
-            self.add(Traits::COUNTS_OTHERWISE);
-        }
+        let counts = std::mem::take(&mut self.counts);
+        self.add(counts.end(kind, self.d.server, self.traits));
         if kind != Kind::Empty {
             self.kind = Some(match self.kind {
                 None => kind,

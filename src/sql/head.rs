@@ -311,6 +311,9 @@ impl Head {
                     .iter()
                     .any(|w| text.eq_ignore_ascii_case(w.as_bytes()))
         };
+        if self.state == State::Show && (kw == Kw::Create || is_one_of(UNCOUNTED)) {
+            *traits |= Traits::UNCOUNTED;
+        }
         match self.state {
             State::Show if is_one_of(&["full", "extended"]) => return State::Show,
             State::Show if kw == Kw::Create => return State::ShowCreate,
@@ -384,6 +387,29 @@ impl Head {
 
 /// SHOW of what the previous statement left on its connection.
 const OF_THE_LAST_STATEMENT: &[&str] = &["warnings", "errors", "count", "profile", "profiles"];
+
+/// SHOW whose rows no table of information_schema has, so that no query gives them.
+const UNCOUNTED: &[&str] = &[
+    "warnings",
+    "errors",
+    "profiles",
+    "privileges",
+    "processlist",
+    "grants",
+    "engine",
+    "binary",
+    "master",
+    "replica",
+    "replicas",
+    "slave",
+    "all",
+    "binlog",
+    "relaylog",
+    "authors",
+    "contributors",
+    "explain",
+    "analyze",
+];
 
 /// SHOW of what is the same on a replica: definitions, not states. (Events are switched off on
 /// replicas; grants, variables, logs and processes are a server's or a session's own.)

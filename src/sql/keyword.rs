@@ -96,6 +96,7 @@ keywords! {
     In: "in";
     Into: "into";
     From: "from" "join" "straight_join";
+    Using: "using";
     JsonTable: "json_table";
     As: "as";
     Next: "next" "previous";
@@ -104,7 +105,7 @@ keywords! {
     CalcFoundRows: "sql_calc_found_rows";
     Recursive: "recursive";
     Limit: "limit";
-    Offset: "offset";
+    Offset: "offset" "fetch";
     Union: "union" "except" "intersect";
     // System variables.
     LastIdVariable: "identity";

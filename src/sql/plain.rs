@@ -8,34 +8,41 @@
 
 use super::function::{self, Class};
 use super::word;
-use super::{Dialect, Kind};
-use memchr::memchr2;
+use super::{Dialect, Kind, Traits};
+use memchr::{memchr, memchr2};
 
-/// [`Kind::Read`] or [`Kind::Write`] for a text that is one such statement without any traits or hint; `None` for any other text,
-/// and for some that are.
-pub(super) fn plain_kind(sql: &[u8], d: &Dialect) -> Option<Kind> {
+/// [`Kind::Read`] or [`Kind::Write`] for a text that is one such statement without any hint or traits but that it is an UPDATE of one
+/// table; `None` for any other text, and for some that are.
+pub(super) fn plain_kind(sql: &[u8], d: &Dialect) -> Option<(Kind, Traits)> {
     let mut at = 0;
     while is_blank(*sql.get(at)?) {
         at += 1;
     }
     // The first word and what stands behind it, read at once.
     let head: &[u8; 8] = sql.get(at..)?.first_chunk()?;
-    let kind = match six_letters(*head) {
-        SELECT => Kind::Read,
-        INSERT | UPDATE | DELETE => Kind::Write,
+    let verb = six_letters(*head);
+    let (kind, telling) = match verb {
+        SELECT => (Kind::Read, &TELLING),
+        INSERT | UPDATE | DELETE => (Kind::Write, &TELLING_IN_WRITE),
         _ => return None,
     };
     if !is_blank(head[6]) {
         return None;
     }
     at += 7;
+    let traits = match verb {
+        UPDATE if is_of_one_table(sql.get(at..)?) => Traits::MATCHES,
+        DELETE if first_word(sql.get(at..)?).eq_ignore_ascii_case(b"from") => Traits::NONE,
+        SELECT | INSERT => Traits::NONE,
+        _ => return None,
+    };
     while let Some(&b) = sql.get(at) {
         match ACTION[usize::from(b)] {
             Action::Pass => at += 1,
             Action::Letter => {
                 let end = word_end(sql, at + 1);
                 let len = end - at;
-                let may_tell = TELLING.get(len).is_some_and(|set| set >> (b & 31) & 1 != 0);
+                let may_tell = telling.get(len).is_some_and(|set| set >> (b & 31) & 1 != 0);
                 if may_tell && tells(sql.get(at..)?, len, kind) {
                     return None;
                 }
@@ -58,7 +65,42 @@ pub(super) fn plain_kind(sql: &[u8], d: &Dialect) -> Option<Kind> {
             Action::GiveUp => return None,
         }
     }
-    Some(kind)
+    Some((kind, traits))
+}
+
+/// The word at the beginning, blanks before it aside.
+fn first_word(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii_start();
+    text.get(..word_end(text, 0)).unwrap_or_default()
+}
+
+/// Whether what stands behind UPDATE names one table, up to the SET.
+#[cold]
+fn is_of_one_table(text: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(b) = text.get(at) {
+        match ACTION[usize::from(*b)] {
+            Action::Letter => {
+                let end = word_end(text, at);
+                // Behind a dot it is a name.
+                let is_set = text
+                    .get(at..end)
+                    .is_some_and(|w| w.eq_ignore_ascii_case(b"set"));
+                if is_set && at.checked_sub(1).and_then(|at| text.get(at)) != Some(&b'.') {
+                    return true;
+                }
+                at = end;
+            }
+            Action::Backquote => match text.get(at + 1..).and_then(|t| memchr(b'`', t)) {
+                Some(len) => at += len + 2,
+                None => return false,
+            },
+            Action::Pass if *b != b',' => at += 1,
+            Action::Dot | Action::Digit => at += 1,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// What to do at a byte outside strings.
@@ -124,13 +166,14 @@ const UPDATE: u64 = six_letters(*b"update  ");
 const DELETE: u64 = six_letters(*b"delete  ");
 
 /// The words that mean something wherever they stand.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 15] = [
     "for",
     "into",
     "with",
     "limit",
     "share",
     "union",
+    "fetch",
     "delete",
     "except",
     "insert",
@@ -141,28 +184,42 @@ const WORDS: [&str; 14] = [
     "sql_calc_found_rows",
 ];
 
-/// For each length of a word, the first letters of those in `WORDS`: a bit for each.
-static TELLING: [u32; 20] = {
+/// Those that mean something in what writes. What writes is no news there, and its INTO names a table; but of a query in it, and of
+/// several tables, FOUND_ROWS() may tell.
+const WORDS_IN_WRITE: [&str; 9] = [
+    "for",
+    "with",
+    "join",
+    "share",
+    "using",
+    "table",
+    "select",
+    "straight_join",
+    "sql_calc_found_rows",
+];
+
+/// For each length of a word, the first letters of those that tell: a bit for each.
+static TELLING: [u32; 20] = telling(&WORDS);
+static TELLING_IN_WRITE: [u32; 20] = telling(&WORDS_IN_WRITE);
+
+const fn telling(words: &[&str]) -> [u32; 20] {
     let mut table = [0; 20];
     let mut i = 0;
-    while i < WORDS.len() {
-        let word = WORDS[i].as_bytes();
+    while i < words.len() {
+        let word = words[i].as_bytes();
         table[word.len()] |= 1 << (word[0] & 31);
         i += 1;
     }
     table
-};
+}
 
-/// Whether the word of this length at the front means something in a statement of this kind. What writes is no news in a write, and
-/// its INTO names a table; how many rows a query in it counts does not matter.
+/// Whether the word of this length at the front means something in a statement of this kind.
 #[cold]
 fn tells(text: &[u8], len: usize, kind: Kind) -> bool {
     let (word, rest) = text.split_at(len.min(text.len()));
     let is = |known: &str| word.eq_ignore_ascii_case(known.as_bytes());
     match kind {
-        Kind::Write => ["for", "with", "share", "sql_calc_found_rows"]
-            .into_iter()
-            .any(is),
+        Kind::Write => WORDS_IN_WRITE.into_iter().any(is),
         _ if is("limit") => !has_one_number(rest),
         _ => WORDS.into_iter().any(is),
     }

@@ -70,6 +70,15 @@ impl Traits {
     /// FOUND_ROWS() behind it may give another number than that of the rows of its answer.
     pub const COUNTS_OTHERWISE: Self = Self(1 << 25);
 
+    /// FOUND_ROWS() behind it may give a number that its answer does not tell, or the one that it gave before.
+    pub const MAY_COUNT: Self = Self(1 << 26);
+
+    /// It gives rows which FOUND_ROWS() does not count: behind it that gives what it gave before.
+    pub const UNCOUNTED: Self = Self(1 << 27);
+
+    /// UPDATE of one table by its text: on MySQL FOUND_ROWS() gives the number of rows that were looked up.
+    pub const MATCHES: Self = Self(1 << 28);
+
     /// True if every member of `other` is in `self`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -100,7 +109,7 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
-    const NAMES: [(Self, &'static str); 26] = [
+    const NAMES: [(Self, &'static str); 29] = [
         (Self::LOCKING, "locking"),
         (Self::INTO, "into"),
         (Self::LAST_INSERT_ID, "last-insert-id"),
@@ -127,6 +136,9 @@ impl Traits {
         (Self::FOR_ITSELF, "for-itself"),
         (Self::AREA, "area"),
         (Self::COUNTS_OTHERWISE, "counts-otherwise"),
+        (Self::MAY_COUNT, "may-count"),
+        (Self::UNCOUNTED, "uncounted"),
+        (Self::MATCHES, "matches"),
     ];
 }
 

@@ -95,6 +95,12 @@ impl Previous {
         }
     }
 
+    /// FOUND_ROWS() outlives COM_RESET_CONNECTION and COM_CHANGE_USER.
+    pub fn keep_found(&mut self, before: Self) {
+        self.found = before.found;
+        self.rows = before.rows;
+    }
+
     pub fn counts(&mut self, tag: u32, affected: i64) {
         self.counted = tag;
         self.affected = affected;
@@ -183,10 +189,12 @@ impl Memory {
         let multi_statements = self.multi_statements;
         let prepared_count = self.prepared_count;
         let login_charset = self.login_charset;
+        let previous = self.previous;
         *self = Self::new(self.defaults, charset, self.schema.take());
         self.login_charset = login_charset;
         self.multi_statements = multi_statements;
         self.prepared_count = prepared_count;
+        self.previous.keep_found(previous);
     }
 
     pub fn default_of(&self, name: &str) -> Option<&'static str> {

@@ -343,7 +343,9 @@ impl Oracle {
         let defaults = self.shadow.defaults;
         // The old user's open transaction is rolled back.
         let multi_statements = self.shadow.multi_statements;
+        let previous = self.shadow.previous;
         self.shadow = Memory::new(defaults, charset_of(charset), schema);
+        self.shadow.previous.keep_found(previous);
         self.shadow.multi_statements = multi_statements;
         self.ids.clear();
         self.last_role = None;
@@ -378,6 +380,7 @@ fn is_elsewhere(message: &[u8]) -> bool {
         message,
         b"asks about the previous one, which a replica answered",
     ) || contains(message, b"the previous statement was lost")
+        || contains(message, b"FOUND_ROWS() is not known")
 }
 
 fn contains(message: &[u8], words: &[u8]) -> bool {

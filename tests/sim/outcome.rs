@@ -68,6 +68,11 @@ impl Outcome {
             memory.previous.warn(tag, failed || late);
         }
         match self {
+            // MySQL counts the rows of a query that came to its end.
+            Self::Rows {
+                error_after: Some(_),
+                ..
+            } if !is_maria => {}
             Self::Rows { rows, .. } if !shows => {
                 memory.previous.found = tag;
                 memory.previous.rows = i64::try_from(*rows).unwrap_or(0);

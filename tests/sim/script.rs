@@ -211,7 +211,7 @@ impl View<'_> {
             .pick(&[
                 "INSERT INTO t(v) VALUES (1)",
                 "insert into t(v) values (1)",
-                "UPDATE t SET v = 2",
+                "UPDATE t JOIN t AS u SET t.v = 2",
                 "DELETE FROM t WHERE v = 1",
                 "REPLACE INTO t VALUES (1)",
             ])
@@ -389,7 +389,7 @@ impl View<'_> {
             "SELECT 1 FROM tmp1",
             "SELECT ? FROM t FOR UPDATE",
             "INSERT INTO t(v) VALUES (?)",
-            "UPDATE t SET v = 3",
+            "UPDATE t JOIN t AS u SET t.v = 3",
             "INSERT INTO audited VALUES (?)",
             "SET @a = ?",
             "SET @b = 2",

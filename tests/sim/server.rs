@@ -292,6 +292,12 @@ impl ServerConn {
             memory.previous.rows = 0;
             return answer.row(&["1".to_owned()], memory.status());
         }
+        if let Some(rows) = brought_rows(text) {
+            memory.previous.warn(0, false);
+            memory.previous.counts(0, -1);
+            memory.previous.rows = rows;
+            return answer.row(&["1".to_owned()], memory.status());
+        }
         if let Some(values) = own_question(memory, text) {
             answer.row(&values, memory.status());
             memory.previous.counts(0, -1);
@@ -399,6 +405,13 @@ fn login_charset(text: &[u8]) -> Option<u16> {
     let text = std::str::from_utf8(text).ok()?;
     let rest = text.strip_prefix("SET character_set_client = ")?;
     rest.split(',').next()?.parse().ok()
+}
+
+/// The number of rows of a query by which Atlas gives a connection the session's FOUND_ROWS().
+fn brought_rows(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.strip_prefix("SELECT 1 FROM (SELECT 1 UNION ALL ")?;
+    text.rsplit(' ').next()?.parse().ok()
 }
 
 /// The answer to a question that Atlas asks for itself.

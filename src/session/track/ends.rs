@@ -16,8 +16,9 @@ impl Tracker {
             self.outcome.insert_id = ok.insert_id;
         }
         self.outcome.affected = i64::try_from(ok.affected).unwrap_or(-1);
+        self.outcome.said = ok.said;
         self.note(ok.status, ok.warnings);
-        self.outcome.results = self.outcome.results.saturating_add(1);
+        self.outcome.results = self.outcome.results.wrapping_add(1);
         self.result_ended(ok.status);
         Ok(None)
     }

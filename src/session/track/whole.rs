@@ -5,6 +5,7 @@
 //! code touched is a quarter, which counts where every cache line of it has gone cold since the last statement.
 
 use super::{Outcome, State, TrackEvent, Tracker, Walk};
+use crate::session::expect::Words;
 use crate::wire::{Header, MAX_PAYLOAD, Status};
 
 /// What the last packet says.
@@ -79,8 +80,17 @@ impl Tracker {
             at: 0,
             seq: self.next?,
         };
+        let mut said = Words::default();
         let (end, row_count) = match *packets.next()? {
-            [0, ..] => (End::of_ok(bytes.get(4..packets.at)?)?, None),
+            [0, ..] => {
+                let payload = bytes.get(4..packets.at)?;
+                said = Words::of(
+                    payload
+                        .get(7..payload.len().min(super::PEEK_TERMINAL))
+                        .unwrap_or_default(),
+                );
+                (End::of_ok(payload)?, None)
+            }
             // A byte behind the number says whether definitions follow.
             [columns @ 1..=0xfa] | [columns @ 1..=0xfa, 1] => {
                 let (end, rows) = self.result_set(&mut packets, columns)?;
@@ -109,6 +119,7 @@ impl Tracker {
                 None => i64::try_from(end.affected).unwrap_or(-1),
             },
             warnings: end.warnings,
+            said,
         };
         Some(Walk {
             consumed: packets.at,

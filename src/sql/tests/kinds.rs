@@ -74,11 +74,11 @@ fn b020_explain_runs_nothing_and_analyze_does() {
         let explained = facts("EXPLAIN UPDATE t SET v=0", &d);
         assert_eq!(
             (explained.kind, explained.traits),
-            (Kind::Explain, Traits::EXPLAINS_WRITE)
+            (Kind::Explain, Traits::EXPLAINS_WRITE | Traits::MAY_COUNT)
         );
         assert_eq!(
             facts("EXPLAIN INSERT INTO t VALUES (@x)", &d).traits,
-            Traits::EXPLAINS_WRITE | Traits::USER_VAR_READ
+            Traits::EXPLAINS_WRITE | Traits::USER_VAR_READ | Traits::MAY_COUNT
         );
         assert_eq!(facts("ANALYZE UPDATE t SET v=0", &d).kind, Kind::Write);
         let into = facts("EXPLAIN FORMAT=JSON INTO @x SELECT 1", &d).traits;
@@ -121,7 +121,10 @@ fn b023_words_inside_names_mean_nothing() {
         &MARIADB,
     );
     assert_eq!(batch.kind, Kind::Batch);
-    assert_eq!(batch.traits, Traits::MULTI | Traits::DIAGNOSTICS);
+    assert_eq!(
+        batch.traits,
+        Traits::MULTI | Traits::DIAGNOSTICS | Traits::MATCHES
+    );
     assert_eq!(
         facts("SELECT `set`, settings FROM app_settings", &MARIADB).traits,
         Traits::NONE
@@ -133,7 +136,7 @@ fn b024_batches_are_seen_as_such() {
     let sql = "update t set v=1, s=null where id=1;\n\n   update t set v=2, s=null where id=2";
     assert_eq!(
         (facts(sql, &MARIADB).kind, facts(sql, &MARIADB).traits),
-        (Kind::Batch, Traits::MULTI)
+        (Kind::Batch, Traits::MULTI | Traits::MATCHES)
     );
     for (sql, kind, is_multi) in [
         ("SELECT 1;", Kind::Read, false),

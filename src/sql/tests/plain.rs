@@ -45,12 +45,18 @@ fn common_statements_are_plain() {
                 Kind::Write,
             ),
             (
-                "INSERT INTO t(a) SELECT a FROM u WHERE f(a) ON DUPLICATE KEY UPDATE a = VALUES(a)",
+                "INSERT INTO t(a) VALUES (f(a)) ON DUPLICATE KEY UPDATE a = VALUES(a)",
                 Kind::Write,
             ),
+            ("UPDATE `s,`.`set` AS x SET a = 1, b = f(2)", Kind::Write),
             ("DELETE FROM t WHERE id=5021", Kind::Write),
         ] {
-            assert_eq!(plain_kind(sql.as_bytes(), &d), Some(kind), "{sql}");
+            let traits = match sql.strip_prefix("UPDATE") {
+                Some(_) => Traits::MATCHES,
+                None => Traits::NONE,
+            };
+            let found = plain_kind(sql.as_bytes(), &d);
+            assert_eq!(found, Some((kind, traits)), "{sql}");
             agree(sql.as_bytes(), &d);
         }
     }
@@ -68,6 +74,14 @@ fn whatever_may_mean_more_is_left_to_the_full_look() {
             "SELECT a FROM t LIMIT ?,?",
             "SELECT a FROM t LIMIT 2 OFFSET 1",
             "SELECT a FROM t UNION SELECT 1",
+            "SELECT a FROM t FETCH FIRST ROW WITH TIES",
+            "INSERT INTO t SELECT a FROM u",
+            "INSERT INTO t TABLE u",
+            "UPDATE t, u SET t.a = 1",
+            "UPDATE t JOIN u SET t.a = 1",
+            "UPDATE t SET a = (SELECT 1)",
+            "DELETE t FROM t",
+            "DELETE FROM t USING t",
             "SELECT f(a) FROM t",
             "SELECT s.now() FROM t",
             "SELECT `now`() FROM t",

@@ -219,7 +219,7 @@ fn b015_set_statement_is_what_it_runs() {
     );
     assert_eq!(
         (update.kind, update.traits),
-        (Kind::Write, Traits::FOR_ITSELF)
+        (Kind::Write, Traits::FOR_ITSELF | Traits::MAY_COUNT)
     );
 }
 
