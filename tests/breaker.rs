@@ -237,4 +237,8 @@ fn refusals_of_the_server_do_not_open_it() {
     client.ok("DO 1");
     std::thread::sleep(Duration::from_millis(100));
     assert!(!atlas.log().contains("breaker"), "{}", atlas.log());
+    // But operators hear of it, and not each time.
+    atlas.wait_log("refuses a log-in: 1045 Access denied for user 'nobody-there'");
+    let told = atlas.log().matches("refuses a log-in").count();
+    assert!(told <= 4, "{told} times");
 }

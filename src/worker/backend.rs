@@ -286,6 +286,11 @@ impl Worker {
                 Err(other) => failure = other,
             }
         }
+        if let Failure::Refused { code, message, .. } = &failure
+            && backend.login.is_some()
+        {
+            self.tell_refusal(backend.host, *code, message);
+        }
         if backend.is_counted {
             self.uncount_backend(backend.host);
         }
@@ -315,6 +320,17 @@ impl Worker {
                 }
                 self.open_failed(client, role, backend.host, failure);
             }
+        }
+    }
+
+    /// A server has refused the log-in of an account of the configuration, which its client has got right: operators hear of it, once in
+    /// a while.
+    fn tell_refusal(&mut self, host: HostId, code: u16, message: &str) {
+        const PAUSE: Duration = Duration::from_secs(60);
+        if self.now >= self.refusals_after {
+            self.refusals_after = self.now + PAUSE;
+            let text = format!("{} refuses a log-in: {code} {message}", self.address(host));
+            self.shared.notices.tell("log-in", text);
         }
     }
 

@@ -145,6 +145,8 @@ pub struct Worker {
     grants: Vec<Option<Instant>>,
     /// When connections may be opened for nobody again.
     warm_after: Instant,
+    /// That a server refuses an account is told again from then on.
+    refusals_after: Instant,
     timers: Timers,
     wakeup: Wakeup,
     /// Statements whose time is limited, and those that are being ended.
@@ -220,6 +222,7 @@ impl Worker {
             moment: Duration::ZERO,
             grants: vec![None; hosts],
             warm_after: Instant::now(),
+            refusals_after: Instant::now(),
             resting: Vec::new(),
             timers: Timers::default(),
             watch: Watch::default(),
