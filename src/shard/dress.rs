@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::map::Placement;
 use super::plan::Leg;
-use super::quote::{QUOTES, Sent};
+use super::quote::{PRINTED, QUOTES, Sent, printed};
 use crate::sql::Dialect;
 use crate::wire::{Capabilities, ErrPacket, PacketWriter, Reader, TextRow};
 
@@ -327,6 +327,11 @@ impl Dress {
                 Quotes::Of(sent) => sent.message(message).or_else(with_names),
             };
         }
+        if code == PRINTED {
+            let of =
+                |name: &[u8]| known(self.tables(), name).or_else(|| known(self.schemas(), name));
+            return printed(message, of);
+        }
         // A value of the client's stands in front of the names, or there is nothing else.
         let from = match code {
             1062 | 1586 | 1859 => behind(b" for key ")?,
@@ -456,7 +461,7 @@ fn is_generated(rest: &[u8]) -> bool {
 }
 
 /// Where the quoted thing ends that begins at `at`.
-fn quoted_end(text: &[u8], at: usize) -> usize {
+pub(super) fn quoted_end(text: &[u8], at: usize) -> usize {
     let quote = text.get(at).copied().unwrap_or(b'\'');
     let mut end = at + 1;
     while let Some(byte) = text.get(end).copied() {

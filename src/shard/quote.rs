@@ -6,12 +6,16 @@
 
 use std::ops::Range;
 
+use super::dress::quoted_end;
 use super::plan::Leg;
 use super::splice::Put;
 use crate::sql::{self, Dialect, Server, Tok};
 
 /// The code of errors that quote the text.
 pub const QUOTES: u16 = 1064;
+
+/// The code of the note in which EXPLAIN prints the query.
+pub(super) const PRINTED: u16 = 1003;
 
 /// Bytes of a text that servers quote at most.
 const MOST: usize = 80;
@@ -178,4 +182,37 @@ fn with_line(text: &[u8], more: usize) -> Vec<u8> {
         tail.unwrap_or_default(),
     ]
     .concat()
+}
+
+/// A query as a server prints it, with the names that clients know, and without the alias that such a table has because it is called
+/// otherwise there; nothing when it has none. Texts in it are values.
+pub(super) fn printed<'n>(
+    text: &[u8],
+    known: impl Fn(&[u8]) -> Option<&'n str>,
+) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut at, mut is_changed) = (0, false);
+    while let Some(byte) = text.get(at).copied() {
+        if !matches!(byte, b'`' | b'\'') {
+            out.push(byte);
+            at += 1;
+            continue;
+        }
+        let end = quoted_end(text, at);
+        let quoted = text.get(at..end).unwrap_or_default();
+        at = end;
+        let name = quoted.strip_prefix(b"`").and_then(|q| q.strip_suffix(b"`"));
+        let Some(name) = name.and_then(&known) else {
+            out.extend_from_slice(quoted);
+            continue;
+        };
+        is_changed = true;
+        let quoted = format!("`{name}`");
+        out.extend_from_slice(quoted.as_bytes());
+        let rest = text.get(end..).and_then(|rest| rest.strip_prefix(b" "));
+        if rest.is_some_and(|rest| rest.starts_with(quoted.as_bytes())) {
+            at += 1 + quoted.len();
+        }
+    }
+    is_changed.then_some(out)
 }

@@ -118,6 +118,33 @@ fn errors_quote_the_clients_text() {
     }
 }
 
+/// What MySQL's EXPLAIN prints of a statement in its old format. MariaDB's does for EXPLAIN EXTENDED only, which is refused.
+#[test]
+fn explained_queries_have_the_names_that_clients_gave() {
+    let bed = Bed::mysql();
+    let stage = Stage::new(&bed, "transaction");
+    let (mut client, mut direct) = (stage.client(), stage.direct());
+    let names = (stage.whole.name(), stage.schema.name());
+    for wire in [&mut client, &mut direct] {
+        wire.ok("SET explain_format = 'TRADITIONAL'");
+    }
+    for sql in [
+        "SELECT s FROM log WHERE id > 2 AND id = 3",
+        "SELECT log.s, '`log` `log`' FROM {s}.log WHERE log.id = 3 AND s <> 'log_3'",
+        "SELECT l.s FROM log AS l LEFT JOIN log ON log.id = l.id WHERE l.id = 3",
+        "SELECT log.s FROM log AS log JOIN zone ON zone.id > log.id WHERE log.id = 3",
+    ] {
+        let of = |schema: &str| format!("EXPLAIN {}", sql.replace("{s}", schema));
+        client.ok(&of(names.1));
+        let here = client.query("SHOW WARNINGS").rows();
+        direct.ok(&of(names.0));
+        let there = format!("{:?}", direct.query("SHOW WARNINGS").rows());
+        assert!(there.contains("1003"), "{there}");
+        let there = there.replace(names.0, names.1);
+        assert_eq!(format!("{here:?}"), there, "{sql}");
+    }
+}
+
 /// The same of writes to several groups, and of a table whose ids Atlas writes into the text.
 #[test]
 fn errors_of_writes_to_several_groups_quote_the_clients_text() {
