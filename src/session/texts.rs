@@ -124,8 +124,8 @@ impl Texts {
 
     /// Kinds of statements.
     #[must_use]
-    pub fn digests(&self) -> &Digests {
-        &self.digests
+    pub fn digests(&mut self) -> &mut Digests {
+        &mut self.digests
     }
 
     /// Counts changes of definitions.
