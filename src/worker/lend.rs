@@ -84,7 +84,7 @@ impl Worker {
 
     /// Gives idle connections of this worker to those who wait for them, of whatever worker.
     pub(super) fn serve(&mut self, host: HostId) {
-        self.drop_unfit(host);
+        self.drop_unfit(host, false);
         loop {
             let live = self.live.clone();
             let Some(gate) = live.gates.get(host.index()) else {
@@ -110,14 +110,19 @@ impl Worker {
         }
     }
 
-    /// Takes those from the shelf that have died there.
-    fn drop_unfit(&mut self, host: HostId) {
+    /// Takes those from the shelf that have died there; `looks` also at those whose end no event may have told of yet.
+    pub(super) fn drop_unfit(&mut self, host: HostId, looks: bool) {
         let now = self.moment;
         loop {
             let (backends, hosts) = (&self.backends, &self.live.hosts);
             let is_unfit = |slot: &Slot<Key>| {
                 let backend = backends.get(slot.key);
-                backend.is_none_or(|b| !is_fit(b, hosts, now.saturating_sub(slot.since)))
+                let rested = if looks {
+                    Duration::MAX
+                } else {
+                    now.saturating_sub(slot.since)
+                };
+                backend.is_none_or(|b| !is_fit(b, hosts, rested))
             };
             let shelf = self.shelves.get_mut(host.index());
             let Some(slot) = shelf.and_then(|shelf| shelf.take_if(is_unfit)) else {

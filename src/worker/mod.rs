@@ -264,6 +264,10 @@ impl Worker {
                 Err(error) => return Err(error),
             }
             self.look_at_clock();
+            // All that is known is noted before anything is decided: a connection that has been closed is given to nobody.
+            for event in &events {
+                self.note_event(event);
+            }
             // Those that had more to do come first, once.
             for _ in 0..self.again.len() {
                 if let Some(target) = self.again.pop_front() {
@@ -275,7 +279,7 @@ impl Worker {
                 if is_measured {
                     self.measured(event);
                 } else {
-                    self.event(event);
+                    self.work(Target::from_token(event.token()));
                 }
             }
             self.fire(self.now);
@@ -319,10 +323,9 @@ impl Worker {
         }
     }
 
-    fn event(&mut self, event: &mio::event::Event) {
-        let target = Target::from_token(event.token());
+    fn note_event(&mut self, event: &mio::event::Event) {
         let closed = event.is_read_closed() || event.is_error();
-        match target {
+        match Target::from_token(event.token()) {
             Target::Client(key) => {
                 if let Some(client) = self.clients.get_mut(key) {
                     client
@@ -339,7 +342,6 @@ impl Worker {
             }
             Target::Mailbox | Target::Listener(_) | Target::Wakeup => {}
         }
-        self.work(target);
     }
 
     fn work(&mut self, target: Target) {
@@ -381,7 +383,11 @@ impl Worker {
                 } => self.decided(client, xid, verdict),
                 Message::Lend(moving) => self.receive(*moving),
                 Message::Grant { who, host } => self.use_grant(who, host),
-                Message::Serve(host) => self.serve_others(host),
+                Message::Serve(host) => {
+                    // This worker may have been on its way for a while, with more messages coming, and has not seen what else has.
+                    self.drop_unfit(host, true);
+                    self.serve_others(host);
+                }
                 Message::Elsewhere { who, host } => self.go_elsewhere(who, host),
                 Message::Drain(manner) => self.begin_drain(manner),
                 Message::Changed => {

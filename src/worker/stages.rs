@@ -47,8 +47,9 @@ impl Worker {
     #[cold]
     pub(super) fn measured(&mut self, event: &mio::event::Event) {
         let begun = Instant::now();
-        self.event(event);
-        let stage = match Target::from_token(event.token()) {
+        let target = Target::from_token(event.token());
+        self.work(target);
+        let stage = match target {
             Target::Client(_) => Stage::Route,
             Target::Backend(_) => Stage::Relay,
             Target::Mailbox | Target::Listener(_) | Target::Wakeup => return,
