@@ -220,6 +220,9 @@ impl Pair {
             &mut self.received,
             &mut self.outputs,
         );
+        let now = std::time::Duration::ZERO;
+        self.session
+            .afterwards(now, &mut self.texts, &mut self.outputs);
         self.perform();
     }
 

@@ -322,6 +322,9 @@ impl Worker {
             &mut self.client,
             &mut self.outputs,
         );
+        // The same as when everything else has been carried out.
+        self.session
+            .afterwards(self.watch.now, &mut self.texts, &mut self.outputs);
         assert!(
             !was_closed || self.outputs.list.is_empty(),
             "a session that is over asks for {:?}",

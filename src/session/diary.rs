@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{Cx, Done, Outputs, Pins, Session, What};
+use super::{Cx, Done, Outputs, Pins, Session, Texts, What};
 use crate::route::Reason;
 use crate::sql::{self, Dialect};
 use crate::wire::Status;
@@ -75,7 +75,7 @@ pub(super) struct Diary {
     is_retried: bool,
     /// Microseconds from the command's begin to when it was to be said once more.
     tried_before: u32,
-    /// The number of its kind, if it is counted by it.
+    /// Its number, if it is counted by its kind.
     digest: Option<u64>,
     pub(super) head: Head,
     /// When the transaction began that is open, and with what.
@@ -84,6 +84,8 @@ pub(super) struct Diary {
     pub(super) marks: Vec<Mark>,
     /// The pins that have marks.
     noted: Pins,
+    /// The client has the whole answer to a plain read, which is still to be noted.
+    pub(super) owes_end: bool,
     /// The client has been let in.
     pub(super) has_logged_in: bool,
     /// The session asks one shard for another session, which counts its statements: they are in their group and name what is there.
@@ -183,14 +185,19 @@ impl Session {
         }
     }
 
-    /// The reply has come to its end: tells of the statement.
-    pub(super) fn tell_done(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) {
+    /// The reply has come to its end: tells those who asked for it what it was.
+    #[inline]
+    pub(super) fn tell_of_reply(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) {
         if self.minutes.is_some() {
             self.write_reply(cx, out);
         }
         if self.attempt.copying.is_some() {
             self.tell_copy(cx, out);
         }
+    }
+
+    /// The reply has come to its end: has the statement counted.
+    pub(super) fn tell_done(&mut self, now: Duration, texts: &mut Texts, out: &mut Outputs) {
         let Some(reply) = &self.reply else {
             return;
         };
@@ -201,9 +208,9 @@ impl Session {
         };
         let error = reply.tracker.outcome().error;
         let (since, acquired, synced) = self.diary.times();
-        let took = cx.now.saturating_sub(since);
+        let took = now.saturating_sub(since);
         if let Some(digest) = self.diary.digest.take() {
-            cx.texts.digests.end(digest, took, error.is_some());
+            texts.digests.end(digest, took, error.is_some());
         }
         let reason = match (reply.command.what, self.last_route) {
             (What::Query { .. } | What::Execute { .. }, Some((_, reason))) => reason,

@@ -14,6 +14,7 @@
 //! their effects are noted only when they happened). Everything else is consumed as it is forwarded.
 
 mod across;
+mod afterwards;
 mod area;
 mod asked;
 mod bound;

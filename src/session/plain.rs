@@ -5,8 +5,12 @@
 //! it is a matter of cost only. That way has many turnings, and where the caches have gone cold since the last statement each line
 //! of its code is waited for. At the first sign of anything else this gives up before anything was changed.
 
+use std::time::Duration;
+
 use super::departure::Departure;
-use super::{Access, Attempt, Cx, Expect, Outcome, Output, Outputs, Role, Running, Session, What};
+use super::{
+    Access, Attempt, Cx, Expect, Outcome, Output, Outputs, Role, Running, Session, Texts, What,
+};
 use crate::config::{Causal, ReadFrom};
 use crate::route::{Pins, Reason, Route};
 use crate::sql::{Kind, Statement, Traits};
@@ -101,18 +105,18 @@ impl Session {
         }
     }
 
-    /// Ends a reply that came whole, if it is one to a plain read; false when it is not, and nothing was done.
+    /// Whether a reply that came whole is one to a plain read and tells of nothing; the status flags in it.
     #[inline]
-    pub(super) fn end_plain(&mut self, cx: &mut Cx<'_>, out: &mut Outputs) -> bool {
-        let Some(reply) = &self.reply else {
-            return false;
+    pub(super) fn ends_plainly(&self) -> Option<Status> {
+        let reply = self.reply.as_ref()?;
+        let (What::Query { kind, traits, .. } | What::Execute { kind, traits, .. }) =
+            reply.command.what
+        else {
+            return None;
         };
-        let (role, command) = (reply.role, reply.command);
-        let id = match command.what {
-            What::Query { kind, traits, .. } if is_plain(kind, traits) => None,
-            What::Execute { kind, traits, id } if is_plain(kind, traits) => Some(id),
-            _ => return false,
-        };
+        if !is_plain(kind, traits) {
+            return None;
+        }
         let Outcome {
             status: Some(status),
             error: None,
@@ -120,7 +124,24 @@ impl Session {
             ..
         } = reply.tracker.outcome()
         else {
-            return false;
+            return None;
+        };
+        let tells = status & TELLING != Status::NONE
+            || self.upload.is_some()
+            || self.tracked.told.state
+            || self.state.has_notes();
+        (!tells).then_some(status)
+    }
+
+    /// Ends such a reply.
+    pub(super) fn end_plain(&mut self, now: Duration, texts: &mut Texts, out: &mut Outputs) {
+        let (Some(status), Some(reply)) = (self.ends_plainly(), &self.reply) else {
+            return;
+        };
+        let (role, command) = (reply.role, reply.command);
+        let id = match command.what {
+            What::Execute { id, .. } => Some(id),
+            _ => None,
         };
         // The same, so that what is not so is not looked for in what is inlined here.
         let outcome = Outcome {
@@ -128,14 +149,7 @@ impl Session {
             insert_id: 0,
             ..reply.tracker.outcome()
         };
-        let tells = status & TELLING != Status::NONE
-            || self.upload.is_some()
-            || self.tracked.told.state
-            || self.state.has_notes();
-        if tells {
-            return false;
-        }
-        self.tell_done(cx, out);
+        self.tell_done(now, texts, out);
         self.reply = None;
         self.is_done = true;
         if let Some(known) = self.link_mut(role).known_mut() {
@@ -165,8 +179,7 @@ impl Session {
         if command.retained > 0 {
             out.push(Output::Consume(command.retained));
         }
-        self.note_in_diary(cx.now);
-        true
+        self.note_in_diary(now);
     }
 }
 

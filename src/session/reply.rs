@@ -100,9 +100,16 @@ impl Session {
             if self.dress.is_none() || !self.pass_whole_named(role, at, whole, out) {
                 out.push(Output::ForwardToClient(at..at + walk.consumed));
             }
-            if !self.end_plain(cx, out) {
+            if self.ends_plainly().is_none() {
                 self.first_byte_passed(out);
                 self.end_reply(cx, client, out);
+                return walk.consumed;
+            }
+            self.tell_of_reply(cx, out);
+            if walk.consumed == rest.len() {
+                self.diary.owes_end = true;
+            } else {
+                self.end_plain(cx.now, cx.texts, out);
             }
             return walk.consumed;
         }
@@ -224,7 +231,8 @@ impl Session {
         }
         self.note_told(cx.texts.era());
         self.note_write(cx.now);
-        self.tell_done(cx, out);
+        self.tell_of_reply(cx, out);
+        self.tell_done(cx.now, cx.texts, out);
         self.on_reply_end(client, out);
         self.note_in_diary(cx.now);
     }

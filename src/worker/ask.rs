@@ -25,6 +25,9 @@ impl Worker {
             Question::Connections(answer) => {
                 let _ = answer.try_send(self.connections());
             }
+            Question::Counted(answer) => {
+                let _ = answer.try_send(());
+            }
             Question::Kill {
                 id,
                 query_only,

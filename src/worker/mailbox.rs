@@ -87,6 +87,8 @@ pub enum Question {
     Ties(SyncSender<Ties>),
     /// The servers' numbers of its connections.
     Connections(SyncSender<Vec<(HostId, u32)>>),
+    /// Whether it has counted what it has done: it has between two turns, which is when it answers.
+    Counted(SyncSender<()>),
     /// End the client with this id, or its statement; an operator asks, whom no account binds.
     Kill {
         /// The id.

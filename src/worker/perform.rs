@@ -8,14 +8,29 @@ use super::slots::Key;
 use super::{Deferred, Killed, Live, Message, Worker};
 use crate::config::Topology;
 use crate::pool::HostId;
-use crate::session::{Access, Output, Parting, Role, Session, worker_of};
+use crate::session::{Access, Output, Outputs, Parting, Role, Session, worker_of};
 
 /// Pieces of a reply are put together up to this size.
 const GATHERED_MAX: usize = 16 * 1024;
 
+/// What carrying out has come to.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Bytes of what was written to the client, and to servers.
+    to_client: usize,
+    to_server: usize,
+    /// Bytes of the client's that are done with. Ranges count from the first as the session saw it, so taking them away waits for the
+    /// end.
+    consumed: usize,
+    /// The client was told something of Atlas's own.
+    is_told: bool,
+}
+
 impl Worker {
-    /// Carries out the outputs in order. `input` are the bytes of the server that `ForwardToClient` refers to.
+    /// Carries out the outputs in order, and what the session has to do then. `input` are the bytes of the server that
+    /// `ForwardToClient` refers to.
     pub(super) fn perform(&mut self, key: Key, input: &[u8]) {
+        // Who owes something has at least said what it owes it for.
         if self.outputs.list.is_empty() && self.outputs.told.is_empty() {
             return;
         }
@@ -23,15 +38,46 @@ impl Worker {
         if !outputs.told.is_empty() {
             self.take_down(key, &mut outputs);
         }
+        let mut tally = Tally::default();
+        self.carry_out_all(key, input, &mut outputs, &mut tally);
+        // Somebody waits for what has been written now, and nobody for the rest.
+        if let Some(client) = self.clients.get_mut(key)
+            && client.session.owes()
+        {
+            let texts = &mut self.texts;
+            client.session.afterwards(self.moment, texts, &mut outputs);
+            self.carry_out_all(key, input, &mut outputs, &mut tally);
+        }
         if !outputs.done.is_empty() {
             let session = self.clients.get(key).map(|client| &client.session);
             let account = session.and_then(Session::account_logged_in);
             self.count(&outputs.done, account);
         }
-        let (mut to_client, mut to_server) = (0, 0);
-        // Ranges count from the client's first byte as the session saw it, so consuming waits for the end.
-        let mut consumed = 0;
-        let mut is_told = false;
+        outputs.clear();
+        self.outputs = outputs;
+        let Tally {
+            mut to_client,
+            to_server,
+            consumed,
+            ..
+        } = tally;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.received.consume(consumed);
+            if let Some((of, _)) = client.leg_of() {
+                if to_client > 0 {
+                    self.deferred.push_back(Deferred::Legs { client: of });
+                }
+                to_client = 0;
+            }
+        }
+        self.count_bytes(to_client, to_server);
+        let is_over = |client: &Client| client.session.is_closed();
+        if self.clients.get(key).is_some_and(is_over) {
+            self.finish_client(key);
+        }
+    }
+
+    fn carry_out_all(&mut self, key: Key, input: &[u8], outputs: &mut Outputs, tally: &mut Tally) {
         let mut list = outputs.list.drain(..);
         while let Some(output) = list.next() {
             match output {
@@ -57,13 +103,13 @@ impl Worker {
                         self.refuse_write(key, host);
                         break;
                     }
-                    to_server += range.len();
+                    tally.to_server += range.len();
                     backend
                         .conn
                         .write(client.received.filled().get(range).unwrap_or_default());
                 }
                 Output::ForwardToClient(range) => {
-                    to_client += range.len();
+                    tally.to_client += range.len();
                     let has_more = list.as_slice().iter().any(Output::is_for_client);
                     self.write_to_client(key, input.get(range).unwrap_or_default(), has_more);
                 }
@@ -78,7 +124,7 @@ impl Worker {
                     if !self.may_leave(key, backend_key, access) {
                         break;
                     }
-                    to_server += range.len();
+                    tally.to_server += range.len();
                     if let Some(backend) = self.backends.get_mut(backend_key) {
                         backend
                             .conn
@@ -86,38 +132,22 @@ impl Worker {
                     }
                 }
                 Output::SendToClient(range) => {
-                    to_client += range.len();
-                    is_told = true;
+                    tally.to_client += range.len();
+                    tally.is_told = true;
                     let has_more = list.as_slice().iter().any(Output::is_for_client);
                     let bytes = outputs.arena.get(range).unwrap_or_default();
                     self.write_to_client(key, bytes, has_more);
                 }
-                Output::Consume(n) => consumed += n,
+                Output::Consume(n) => tally.consumed += n,
                 Output::Release { role, known } => self.take_back(key, role, known),
                 other => {
                     self.write_gathered(key);
-                    self.carry_out(key, other, &outputs.arena, (&mut consumed, is_told));
+                    self.carry_out(key, other, &outputs.arena, tally);
                 }
             }
         }
         drop(list);
         self.write_gathered(key);
-        outputs.clear();
-        self.outputs = outputs;
-        if let Some(client) = self.clients.get_mut(key) {
-            client.received.consume(consumed);
-            if let Some((of, _)) = client.leg_of() {
-                if to_client > 0 {
-                    self.deferred.push_back(Deferred::Legs { client: of });
-                }
-                to_client = 0;
-            }
-        }
-        self.count_bytes(to_client, to_server);
-        let is_over = |client: &Client| client.session.is_closed();
-        if self.clients.get(key).is_some_and(is_over) {
-            self.finish_client(key);
-        }
     }
 
     fn write_to_client(&mut self, key: Key, bytes: &[u8], has_more: bool) {
@@ -158,13 +188,7 @@ impl Worker {
 
     /// What a statement on a connection that is there does not ask for.
     #[inline(never)]
-    fn carry_out(
-        &mut self,
-        key: Key,
-        output: Output,
-        arena: &[u8],
-        (consumed, is_told): (&mut usize, bool),
-    ) {
+    fn carry_out(&mut self, key: Key, output: Output, arena: &[u8], tally: &mut Tally) {
         match output {
             // These are carried out where they come up.
             Output::ForwardToBackend { .. }
@@ -178,7 +202,7 @@ impl Worker {
             Output::CloseBackend { role, parting } => {
                 self.close_backend_of(key, role, parting);
             }
-            Output::StartTls => self.start_client_tls(key, consumed),
+            Output::StartTls => self.start_client_tls(key, &mut tally.consumed),
             Output::Denied => self.put_denial_off(key),
             Output::LoggedIn(account) => {
                 log::trace!("a client logged in as account {account}");
@@ -228,7 +252,7 @@ impl Worker {
             Output::CloseClient => {
                 // The turn that follows sees that the session is over.
                 if let Some(client) = self.clients.get_mut(key)
-                    && is_told
+                    && tally.is_told
                     && client.farewell == Farewell::None
                 {
                     client.farewell = Farewell::Due;

@@ -151,6 +151,9 @@ impl World {
             &mut front.received,
             &mut out,
         );
+        // The same as when everything else has been carried out.
+        let now = cx.now;
+        front.session.afterwards(now, &mut self.texts, &mut out);
         for (backend, lent) in front.backends.iter_mut().zip(lender.lent) {
             if let Some(b) = lent {
                 assert!(backend.is_none(), "a second connection is taken");

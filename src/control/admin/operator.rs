@@ -59,7 +59,10 @@ impl Operator {
             Command::Show(report) => match report {
                 Report::Backends => reports::backends_detail(&live),
                 Report::Pools => reports::pools(&live),
-                Report::Accounts => accounts::accounts(shared, &live),
+                Report::Accounts => {
+                    reports::wait_until_counted(shared);
+                    accounts::accounts(shared, &live)
+                }
                 Report::Rules => reports::rules(&live),
                 Report::Tables => reports::tables(&live),
                 Report::Events => reports::events(desk.events()),

@@ -7,9 +7,13 @@ use crate::config::{
     Bound, Broadcast, Hash, HostAddress, KeyType, RuleAction, RuleConfig, RuleTarget,
 };
 use crate::control::Events;
+use crate::control::ask::ask;
 use crate::mirror::Figures;
 use crate::pool::HostId;
-use crate::worker::{Counts, Live, Shared};
+use crate::worker::{Counts, Live, Question, Shared};
+
+/// Workers answer within that.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server, as it is in force.
 pub(super) struct Backend<'l> {
@@ -394,9 +398,15 @@ pub(super) fn yes_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
 }
 
+/// Has the workers count what they have answered, which they do when the client has the answer.
+pub(super) fn wait_until_counted(shared: &Shared) {
+    ask(shared, PATIENCE, Question::Counted);
+}
+
 /// `SHOW ROUTES`: how many statements went where, by reason.
 pub(super) fn routes(shared: &Shared) -> Table {
     let mut table = Table::new(["kind", "route", "reason", "statements#"]);
+    wait_until_counted(shared);
     let mut counts = Counts::of(shared.meters.iter()).statements;
     counts.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
     for (kind, route, reason, count) in counts {

@@ -65,6 +65,8 @@ impl Pages {
 
     fn read(&self) -> Reading {
         let shared = &self.shared;
+        // First: with that what was answered before is counted, also of accounts.
+        let pins = self.read_pins();
         let live = shared.live();
         let snapshot = &live.snapshot;
         let mut backends = Vec::new();
@@ -104,6 +106,7 @@ impl Pages {
             backends,
             accounts: self.read_accounts(&live),
             mirrored: read_mirrored(&live),
+            pins,
             ..self.read_work()
         }
     }
@@ -154,7 +157,6 @@ impl Pages {
                 .iter()
                 .map(|(stage, classes)| (*stage, histogram(classes)))
                 .collect(),
-            pins: self.read_pins(),
             errors: counts.errors,
             refused,
             bytes: vec![
