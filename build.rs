@@ -33,6 +33,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     script.push_str("  }\n}\nINSERT BEFORE .text;\n");
     let file = Path::new(&env::var("OUT_DIR")?).join("hot-code.ld");
     fs::write(&file, script)?;
-    println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", file.display());
+    println!("cargo:rustc-link-arg=-Wl,-T,{}", file.display());
     Ok(())
 }
