@@ -152,12 +152,11 @@ const TEXTS: &[&str] = &[
     "KILL QUERY 99999999",
 ];
 
-/// Errors in the midst of a query, which MariaDB counts to there.
+/// Errors in the midst of a query, which MariaDB counts to there. None that comes where the plan has it, since a replica may have another.
 const FAILING: &[&str] = &[
     "SELECT EXP(a * 500) FROM t",
     "SELECT a, EXP(a * 100) FROM t",
     "SELECT (SELECT a FROM t) FROM t",
-    "SELECT a FROM t WHERE a = (SELECT a FROM w0)",
     "SELECT a FROM t WHERE a > EXP(1000)",
 ];
 
@@ -380,7 +379,7 @@ fn doubts_are_told() {
                 );
             }
         }
-        // Of 40: what is not in doubt is not called so.
+        // Of 35: what is not in doubt is not called so.
         assert!(told < 10, "{:?} {told}", bed.kind);
     }
 }
