@@ -82,12 +82,16 @@ fn is_of_one_table(text: &[u8]) -> bool {
         match ACTION[usize::from(*b)] {
             Action::Letter => {
                 let end = word_end(text, at);
+                let word = text.get(at..end).unwrap_or_default();
                 // Behind a dot it is a name.
-                let is_set = text
-                    .get(at..end)
-                    .is_some_and(|w| w.eq_ignore_ascii_case(b"set"));
-                if is_set && at.checked_sub(1).and_then(|at| text.get(at)) != Some(&b'.') {
-                    return true;
+                if at.checked_sub(1).and_then(|at| text.get(at)) != Some(&b'.') {
+                    if word.eq_ignore_ascii_case(b"set") {
+                        return true;
+                    }
+                    // Not there in an UPDATE that a server takes; what it is about the full look says.
+                    if word.eq_ignore_ascii_case(b"from") {
+                        return false;
+                    }
                 }
                 at = end;
             }

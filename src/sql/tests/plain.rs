@@ -79,6 +79,7 @@ fn whatever_may_mean_more_is_left_to_the_full_look() {
             "INSERT INTO t TABLE u",
             "UPDATE t, u SET t.a = 1",
             "UPDATE t JOIN u SET t.a = 1",
+            "UPDATE t FROM u SET t.a = 1",
             "UPDATE t SET a = (SELECT 1)",
             "DELETE t FROM t",
             "DELETE FROM t USING t",
